@@ -21,23 +21,16 @@ Beam's FnApiRunner in the driver's process, the ParDo collects its bundle, and `
 the items to the processes of --workers, or does them itself.
 """
 
-import base64
 import logging
-import re
-import signal
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from types import FrameType
+from contextlib import AbstractContextManager
 from typing import Any
 
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
-from pipelines.execute.failure import one_line
 from pipelines.execute.figures import NAMESPACE, counter_name, figures
-from pipelines.execute.jobs import named_options, named_runner
-from pipelines.execute.loopback import report_errors_once
 from pipelines.execute.notes import Notes
-from pipelines.execute.progress import follow
+from pipelines.execute.run import local_run, new_pipeline, reported, run_pipeline
 from pipelines.execute.runner import Runner
 from pipelines.execute.stage import Listed, do_here, is_done, prepare_item
 from pipelines.execute.task import packed, run_packed
@@ -51,20 +44,19 @@ from pipelines.plans import (
     job_of,
     plan,
 )
-from shards.errors import DamageError, UserError
 from shards.storage.files import read_json
 
 _LOG = logging.getLogger("corpusmill")
 
-_TITLES = {
-    "dedup": "Compare hashes",
-    "known": "Compare with earlier generations",
-    "drops": "List duplicates",
-    "slots": "Write signatures",
-    "ranges": "Cut segments",
-    "merge": "Merge shards",
+_NAMES = {
+    "map": ("splits", ""),  # its steps say what is done with them
+    "dedup": ("ranges of hashes", "Compare hashes"),
+    "known": ("candidates", "Compare with earlier generations"),
+    "drops": ("ranges of duplicates", "List duplicates"),
+    "ranges": ("segments to cut", "Cut segments"),
+    "merge": ("shards", "Merge shards"),
 }
-"""What an engine's page calls the steps that do the items of stages."""
+"""What the items of each stage are, and what is done with them, as an engine's page shows it."""
 
 
 def dataset(
@@ -86,63 +78,34 @@ def dataset(
     return made
 
 
-class PlanItems(beam.PTransform[Any, PCollection[Listed]]):
-    """Lists the items of a stage, once those of the stage before are done."""
-
-    def __init__(self, notes: Notes, stage: str) -> None:
-        super().__init__()
-        self._notes = notes
-        self._stage = stage
-
-    def expand(self, before: Any) -> PCollection[Listed]:
-        """Wire it."""
-        waits = () if isinstance(before, beam.PBegin) else (beam.AsList(before),)
-        listed: PCollection[Listed] = (
-            before.pipeline
-            | "Once" >> beam.Impulse()
-            | "List items"
-            >> beam.FlatMap(_plan, *waits, notes=self._notes, stage=self._stage).with_output_types(
-                Any
-            )
-        )
-        return listed
-
-
-class DoItems(beam.PTransform[PCollection[Listed], PCollection[str]]):
-    """Does the items of a stage, and gives the names of those that are done."""
-
-    def __init__(self, notes: Notes, stage: str, title: str) -> None:
-        super().__init__()
-        self._notes = notes
-        self._stage = stage
-        self._title = title
-
-    def expand(self, items: PCollection[Listed]) -> PCollection[str]:
-        """Wire it."""
-        done: PCollection[str] = (
-            items
-            | "Spread over workers" >> beam.Reshuffle()
-            | self._title >> beam.ParDo(ItemDoFn(self._notes, self._stage)).with_output_types(str)
-        )
-        return done
-
-
-class ReadSplits(PlanItems):
+class ReadSplits(beam.PTransform[Any, PCollection[Listed]]):
     """Cuts the input into splits: ranges of large files, and packs of small ones."""
 
     def __init__(self, notes: Notes) -> None:
-        super().__init__(notes, "map")
+        super().__init__()
+        self._notes = notes
+
+    def expand(self, begin: Any) -> PCollection[Listed]:
+        """Wire it."""
+        return _listed(begin.pipeline, self._notes, "map")
 
 
-class ProcessSplits(DoItems):
+class ProcessSplits(beam.PTransform[PCollection[Listed], PCollection[str]]):
     """Makes segments of splits: documents that passed every step, tokens, hashes, audit."""
 
     def __init__(self, notes: Notes, steps: Sequence[str]) -> None:
-        super().__init__(notes, "map", ", ".join(["Read", *steps, "write segments"]))
+        super().__init__()
+        self._notes = notes
+        self._steps = steps
+
+    def expand(self, splits: PCollection[Listed]) -> PCollection[str]:
+        """Wire it."""
+        work = ", ".join(["Read", *self._steps, "write segments"])
+        return _done(splits, self._notes, "map", work)
 
 
 class _Stages(beam.PTransform[PCollection[str], PCollection[str]]):
-    """Stages that follow each other."""
+    """Stages that follow each other; each waits for all items of the one before it."""
 
     def __init__(self, notes: Notes, stages: Sequence[str]) -> None:
         super().__init__()
@@ -152,12 +115,8 @@ class _Stages(beam.PTransform[PCollection[str], PCollection[str]]):
     def expand(self, before: PCollection[str]) -> PCollection[str]:
         """Wire them."""
         for stage in self._stages:
-            title = _TITLES[stage]
-            before = (
-                before
-                | f"Plan: {title}" >> PlanItems(self._notes, stage)
-                | title >> DoItems(self._notes, stage, title)
-            )
+            items = _listed(before.pipeline, self._notes, stage, beam.AsList(before))
+            before = _done(items, self._notes, stage, _NAMES[stage][1])
         return before
 
 
@@ -184,24 +143,46 @@ class CommitManifest(beam.PTransform[PCollection[str], PCollection[str]]):
 
     def expand(self, before: PCollection[str]) -> PCollection[str]:
         """Wire it."""
+        committing = beam.FlatMap(_commit, beam.AsList(before), notes=self._notes)
         made: PCollection[str] = (
             before.pipeline
             | "Once" >> beam.Impulse()
-            | "Write manifest"
-            >> beam.FlatMap(_commit, beam.AsList(before), notes=self._notes).with_output_types(str)
+            | "Write manifest" >> committing.with_output_types(str)
         )
         return made
 
 
+def _listed(pipeline: beam.Pipeline, notes: Notes, stage: str, *waits: Any) -> PCollection[Listed]:
+    """Wire the plan of a stage: one element that waits for others and gives the stage's items."""
+    what, _ = _NAMES[stage]
+    planning = beam.FlatMap(_plan, *waits, notes=notes, stage=stage).with_output_types(Any)
+    items: PCollection[Listed] = (
+        pipeline | f"Plan {what}" >> beam.Impulse() | f"List {what}" >> planning
+    )
+    return items
+
+
+def _done(items: PCollection[Listed], notes: Notes, stage: str, work: str) -> PCollection[str]:
+    """Wire the work on the items of a stage, which gives the names of those that are done."""
+    what, _ = _NAMES[stage]
+    doing = beam.ParDo(ItemDoFn(notes, stage)).with_output_types(str)
+    done: PCollection[str] = items | f"Spread {what}" >> beam.Reshuffle() | work >> doing
+    return done
+
+
 def _plan(_: bytes, _before: Sequence[str] = (), *, notes: Notes, stage: str) -> list[Listed]:
-    with reported(notes):
+    with _reported(notes):
         return plan(notes, stage)
 
 
 def _commit(_: bytes, _before: Sequence[str], *, notes: Notes) -> list[str]:
-    with reported(notes):
+    with _reported(notes):
         made = commit_job(notes)
     return [] if made is None else [str(made.number)]
+
+
+def _reported(notes: Notes) -> AbstractContextManager[None]:
+    return reported(notes, to_driver=is_of_command(notes))
 
 
 class ItemDoFn(beam.DoFn):
@@ -221,24 +202,23 @@ class ItemDoFn(beam.DoFn):
 
     def process(self, listed: Listed) -> Iterator[str]:
         """Do an item, or leave it to the end of the bundle."""
-        if _local(self._notes):
+        if local_run(self._notes):
             self._bundle.append(listed)
             return
-        with reported(self._notes):
+        with _reported(self._notes):
             yield self._done(listed)
 
     def finish_bundle(self) -> Iterator[Any]:
         """Do what was left, in the order of the plan."""
-        if not self._bundle:
+        notes, stage, local = self._notes, self._stage, local_run(self._notes)
+        if not (self._bundle and local):
             return
         items = sorted(self._bundle, key=lambda listed: listed.place)
-        notes, stage = self._notes, self._stage
-        with reported(notes):
-            do_here(notes, stage, KINDS[stage], job_of(notes), items, notes.get(_LOCAL).runner)
+        with _reported(notes):
+            do_here(notes, stage, KINDS[stage], job_of(notes), items, local.runner)
+        window = beam.GlobalWindow()
         for listed in items:
-            yield beam.WindowedValue(
-                listed.item.name, beam.GlobalWindow().max_timestamp(), (beam.GlobalWindow(),)
-            )
+            yield beam.WindowedValue(listed.item.name, window.max_timestamp(), (window,))
 
     def _done(self, listed: Listed) -> str:
         kind, job = KINDS[self._stage], job_of(self._notes)
@@ -255,46 +235,6 @@ class ItemDoFn(beam.DoFn):
         return name
 
 
-class _Local:
-    """A job whose parts run in this process."""
-
-    def __init__(self, runner: Runner) -> None:
-        self.runner = runner
-        self.error: BaseException | None = None
-
-
-_LOCAL = "local"
-"""The name of a note: a _Local, where all parts of a job run in this process."""
-
-
-def _local(notes: Notes) -> _Local | None:
-    local: _Local | None = notes.get(_LOCAL) if notes.are_here else None
-    return local
-
-
-_ENCODED = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
-_TYPES: dict[str, type[UserError]] = {"UserError": UserError, "DamageError": DamageError}
-
-
-@contextmanager
-def reported(notes: Notes) -> Iterator[None]:
-    """Carry an error of the block to the driver, whatever Beam makes of it on the way.
-
-    In the driver's process it is kept. From an engine's worker a UserError comes as text, since an
-    engine keeps only that.
-    """
-    try:
-        yield
-    except BaseException as error:
-        if local := _local(notes):
-            local.error = error
-        elif isinstance(error, UserError) and is_of_command(notes):
-            kind = "DamageError" if isinstance(error, DamageError) else "UserError"
-            text = base64.b64encode(f"{kind} {error}".encode()).decode()
-            raise RuntimeError(f"{error} [corpusmill {text}]") from error
-        raise
-
-
 def run_job(notes: Notes, spec: JobSpec, runner: Runner, *, only_map: bool = False) -> None:
     """Run a job on the runner that the command names, showing progress.
 
@@ -307,80 +247,14 @@ def run_job(notes: Notes, spec: JobSpec, runner: Runner, *, only_map: bool = Fal
     Raises:
         UserError: A part of it raised it, or the engine failed.
     """
-    job_options = spec.map.options
-    options = named_options(runner.flags, job_options.output.name)
-    pipeline = beam.Pipeline(
-        runner=beam.FnApiRunner() if runner.local else named_runner(options), options=options
-    )
+    options, grows = spec.map.options, spec.base > 0
+    pipeline = new_pipeline(runner, options.output.name)
     with beam.without_cells():
         if only_map:
             _ = pipeline | ReadSplits(notes) | ProcessSplits(notes, spec.chain.steps)
         else:
-            dataset(
-                pipeline,
-                notes,
-                steps=spec.chain.steps,
-                dedup=job_options.dedup,
-                grows=spec.base > 0,
-            )
-    if runner.local:
-        _run_here(pipeline, notes, runner)
-    else:
-        dedup = dedup_stages(job_options.dedup, grows=spec.base > 0)
-        stages = ("map",) if only_map else ("map", *dedup, "ranges", "merge")
-        with follow(notes, stages):
-            _run_on_engine(pipeline)
-        for level, message in notes.get(LOGGED) or ():
-            _LOG.log(level, "%s", message)
-
-
-def _run_here(pipeline: beam.Pipeline, notes: Notes, runner: Runner) -> None:
-    local = _Local(runner)
-    notes.put(_LOCAL, local)
-    try:
-        with _interrupts_kept(local):
-            pipeline.run().wait_until_finish()
-    except Exception:
-        if local.error is None:
-            raise
-        raise local.error from None
-
-
-def _run_on_engine(pipeline: beam.Pipeline) -> None:
-    result = None
-    report_errors_once()  # Prism's workers may be threads of this process
-    try:
-        result = pipeline.run()
-        result.wait_until_finish()
-    except KeyboardInterrupt:
-        if result is not None:
-            result.cancel()
-        raise
-    except Exception as error:
-        message = _ENCODED.search(str(error))
-        if message is not None:
-            kind, _, text = base64.b64decode(message[1]).decode().partition(" ")
-            raise _TYPES[kind](text) from error
-        raise UserError(
-            f"the runner failed: {one_line(error, 1000)}. Look at its own log. Finished work is "
-            "kept; the same command continues from it"
-        ) from error
-
-
-@contextmanager
-def _interrupts_kept(local: _Local) -> Iterator[None]:
-    """Keep a Ctrl-C of the block: of one in a DoFn Beam makes a RuntimeError."""
-    before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # a watch ends in its own way
-        yield
-        return
-
-    def interrupted(*_: int | FrameType | None) -> None:
-        local.error = KeyboardInterrupt()
-        raise local.error
-
-    signal.signal(signal.SIGINT, interrupted)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
+            dataset(pipeline, notes, steps=spec.chain.steps, dedup=options.dedup, grows=grows)
+    later = () if only_map else (*dedup_stages(options.dedup, grows=grows), "ranges", "merge")
+    run_pipeline(pipeline, notes, runner, ("map", *later))
+    for level, message in notes.get(LOGGED) or ():
+        _LOG.log(level, "%s", message)

@@ -4,9 +4,8 @@
     dedup    ranges of the hashes of texts, and of each band of near-duplicates
     known    documents that are compared with those of earlier generations
     drops    ranges of the order: the documents to drop
-    slots    ranges of the order: signatures for later generations
     ranges   of very large corpora: segments cut by ranges of the order
-    merge    the shards of each source
+    merge    the shards of each source, and signatures for later generations
 
 A plan is a pure function of the job and of the records before it, so it gives the same items
 whoever evaluates it, and again when an engine restarts the job. Nothing here imports Beam;
@@ -53,7 +52,7 @@ from pipelines.execute.stage import (
     records_of,
 )
 from pipelines.merge.ranges import RangeRecord, prepare_range
-from pipelines.merge.shards import Sharding, merge
+from pipelines.merge.shards import Merged, Sharding, merge
 from pipelines.merge.tasks import MergeRecord, prepare_merge
 from pipelines.process.first_records import FirstFiles, check_first_records
 from pipelines.process.plan import (
@@ -85,7 +84,7 @@ from shards.vocabulary import write_vocabulary
 
 _LOG = logging.getLogger("corpusmill")
 
-STAGES = ("map", "dedup", "known", "drops", "slots", "ranges", "merge")
+STAGES = ("map", "dedup", "known", "drops", "ranges", "merge")
 """In order; each has a folder of records in .work."""
 
 
@@ -119,7 +118,7 @@ class JobSpec:
         return self.map.work
 
     @property
-    def judged(self) -> Quality:
+    def quality(self) -> Quality:
         """The rules of profiles and of scorers, whose models only the workers need to have."""
         options = self.map.options
         # The chain, which knows the labels of a custom model, checks them.
@@ -180,7 +179,7 @@ _DEDUP = StageKind(
 )
 KINDS: Mapping[str, StageKind] = {
     "map": StageKind(record_type=MapRecord, prepare=prepare_map, is_intact=is_intact),
-    **dict.fromkeys(("dedup", "known", "drops", "slots"), _DEDUP),
+    **dict.fromkeys(("dedup", "known", "drops"), _DEDUP),
     "ranges": StageKind(
         record_type=RangeRecord,
         prepare=prepare_range,
@@ -208,7 +207,7 @@ def dedup_stages(dedup: str, *, grows: bool) -> tuple[str, ...]:
         return ()
     if dedup == "exact":
         return ("dedup", "drops")
-    return ("dedup", *(("known",) if grows else ()), "drops", "slots")
+    return ("dedup", *(("known",) if grows else ()), "drops")
 
 
 @lru_cache(maxsize=2)
@@ -274,7 +273,13 @@ def commit_job(notes: Notes) -> Manifest | None:
         index = _index(notes, spec)
         if index is not None:
             dedup, merged = _running(notes, spec, _answer(notes)).result()
-            results = Results(records=mapped(notes).records, plan=index, dedup=dedup, merged=merged)
+            results = Results(
+                records=mapped(notes).records,
+                plan=index,
+                dedup=dedup,
+                merged=merged.records,
+                slots=merged.signatures,
+            )
             made = _commit(notes, spec, results, base if spec.base else None)
     if notes.are_here:
         notes.put(_MADE, made)
@@ -376,9 +381,9 @@ def _answer(notes: Notes) -> Callable[[Stage], Records]:
 
 def _running(
     notes: Notes, spec: JobSpec, answer: Callable[[Stage], Records]
-) -> RunningPlan[tuple[Deduplicated, dict[str, list[MergeRecord]]]]:
+) -> RunningPlan[tuple[Deduplicated, Merged]]:
     """Return the plan of what follows the map; in the driver each step of it is taken once."""
-    running: RunningPlan[tuple[Deduplicated, dict[str, list[MergeRecord]]]] | None
+    running: RunningPlan[tuple[Deduplicated, Merged]] | None
     running = notes.get(_RUNNING) if notes.are_here else None
     if running is None:
         running = RunningPlan(_after_map(notes, spec), answer, STAGES)
@@ -387,13 +392,11 @@ def _running(
     return running
 
 
-def _after_map(
-    notes: Notes, spec: JobSpec
-) -> Plan[tuple[Deduplicated, dict[str, list[MergeRecord]]]]:
+def _after_map(notes: Notes, spec: JobSpec) -> Plan[tuple[Deduplicated, Merged]]:
     """Yield the stages after the map, and return their results."""
     index = _index(notes, spec)
     if index is None:
-        return Deduplicated(), {}
+        return Deduplicated(), Merged()
     options = spec.map.options
     dedup = yield from Dedup(
         index, dedup=options.dedup, threshold=options.minhash_threshold
@@ -446,8 +449,8 @@ def _check(spec: JobSpec, found: Mapped) -> None:
             found.records, found.files, corpora=job.corpora, most=most, folder=job.work / "map"
         )
     if not spec.grows:
-        judged = spec.judged
-        rules = [rule for each in judged.describe() for rule in judged.rules(each)]
+        quality = spec.quality
+        rules = [rule for each in quality.describe() for rule in quality.rules(each)]
         check_kept(found.records, rules)
 
 
@@ -508,7 +511,7 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
     whys = {split.name: split.why_cut for split in splits if split.cut}
     cut = {file: whys[file.name] for file in found.files if file.name in whys}
     unknown = unknown_tokens(results.records)
-    judged = spec.judged
+    quality = spec.quality
     run = {
         **_stage_figures(notes, spec),
         "workers": spec.workers,
@@ -520,11 +523,11 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
         **figures(
             results.records,
             results.merged,
-            quality=judged,
+            quality=quality,
             filters=[parse_filter(text).name for text in options.filter],
         ),
         "unknown_tokens": unknown,
-        "examples": showcase(results.plan, results.merged, output, quality=judged),
+        "examples": showcase(results.plan, results.merged, output, quality=quality),
     }
     commit(output, made, inputs=found.files, run=run, arrivals=found.arrivals)
     lines = account.closing_lines(

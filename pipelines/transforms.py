@@ -10,17 +10,17 @@ with extras_named():
     from pipelines.corpus.rows import FromRows, ToRows
     from pipelines.execute.coder import RecordBatchCoder
     from pipelines.process.read_corpus import ReadCorpus
-    from pipelines.steps.outputs import CorpusOutputs, Judged
+    from pipelines.steps.outputs import CorpusOutputs, FilterOutputs
     from pipelines.steps.transforms import (
         Clean,
         Decontaminate,
-        DropAddresses,
+        FilterUrls,
         IdentifyLanguage,
         JudgeQuality,
         MaskPersonalData,
-        OwnFilter,
         Steps,
         Tokenize,
+        UserFilter,
     )
     from pipelines.write.dataset import WriteDataset
 
@@ -28,17 +28,17 @@ __all__ = [
     "Clean",
     "CorpusOutputs",
     "Decontaminate",
-    "DropAddresses",
+    "FilterOutputs",
+    "FilterUrls",
     "FromRows",
     "IdentifyLanguage",
     "JudgeQuality",
-    "Judged",
     "MaskPersonalData",
-    "OwnFilter",
     "ReadCorpus",
     "RecordBatchCoder",
     "Steps",
     "ToRows",
     "Tokenize",
+    "UserFilter",
     "WriteDataset",
 ]

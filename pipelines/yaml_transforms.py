@@ -32,9 +32,9 @@ def read_corpus(corpus: str, input: str | list[str] = "", **options: Any) -> Nam
     return Named(transforms.ReadCorpus(corpus, input=input or (), **options))
 
 
-def drop_addresses(files: list[str]) -> Named:
+def filter_urls(files: list[str]) -> Named:
     """Drop documents from blocked addresses."""
-    return Named(transforms.DropAddresses(*files))
+    return Named(transforms.FilterUrls(*files))
 
 
 def clean(level: str = "") -> Named:
@@ -62,9 +62,9 @@ def mask_personal_data() -> Named:
     return Named(transforms.MaskPersonalData())
 
 
-def own_filter(spec: str) -> Named:
+def user_filter(spec: str) -> Named:
     """Judge by a filter of one's own."""
-    return Named(transforms.OwnFilter(spec))
+    return Named(transforms.UserFilter(spec))
 
 
 def tokenize(tokenizer: str, eos: str = "") -> Named:

@@ -42,6 +42,8 @@ class Results:
     dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
     """By source."""
+    slots: tuple[TableEntry, ...] = ()
+    """Of signatures, for later generations."""
 
 
 def input_entries(records: Sequence[MapRecord]) -> tuple[InputEntry, ...]:
@@ -92,7 +94,7 @@ def describe(
             for source, tasks in merged.items()
         },
         audit=tuple(table for record in every for table in record.audit),
-        signatures=results.dedup.signatures,
+        signatures=(*results.dedup.signatures, *results.slots),
         rejects=tuple(table for record in every for table in record.rejects),
         dropped=tuple(table for record in every for table in record.dropped_texts),
         accounting=account.accounting(account.final_account(merged), results.records, merged),

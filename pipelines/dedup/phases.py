@@ -3,7 +3,6 @@
 dedup        ranges of the text hash, and of each band
 known        documents that share a band with one of an earlier generation, compared with it
 drops        the documents to drop, each once, by order
-slots        the slots of the signatures that are left for later generations
 """
 
 from collections import Counter
@@ -53,6 +52,9 @@ class Deduplicated:
     """References of the final drop files."""
     records: Sequence[TaskRecord] = ()
     signatures: tuple[TableEntry, ...] = ()
+    slot_ranges: int = 0
+    """Into how many ranges of the order the slots of signatures are cut, which WriteShards writes;
+    0: there are none."""
     figures: Mapping[str, Any] = field(default_factory=dict)
     """For report.json: groups by size, candidates."""
 
@@ -100,8 +102,6 @@ class Dedup:
         near = dict(named for task, named in pairs if task.band != TEXT)
         known = yield from self._known(near)
         drops = yield from self._drops({**records, **known})
-        slots = (yield from self._slots(near.values(), drops)) if self._near else {}
-        signatures = [*records.values(), *slots.values()]
         figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
         if self._near:
             compared = [*near.values(), *known.values()]
@@ -115,7 +115,8 @@ class Dedup:
         return Deduplicated(
             drops=tuple(drops),
             records=tuple(drops.values()),
-            signatures=tuple(entry for record in signatures for entry in record.signatures),
+            signatures=tuple(entry for record in records.values() for entry in record.signatures),
+            slot_ranges=self._slot_ranges(near.values(), drops.values()) if self._near else 0,
             figures=figures,
         )
 
@@ -176,30 +177,14 @@ class Dedup:
             )
         )
 
-    def _slots(self, near: Iterable[TaskRecord], drops: Records) -> Plan[Records]:
-        """Yield the items, and return the records of the slots of the signatures."""
-        dropped = Deduplicated(drops=tuple(drops))
-        equal = sum(
-            counts[DUPLICATE] for record in drops.values() for counts in record.dropped.values()
-        )
+    def _slot_ranges(self, near: Iterable[TaskRecord], drops: Iterable[TaskRecord]) -> int:
+        """Return into how many ranges the slots of the signatures are cut."""
+        equal = sum(counts[DUPLICATE] for record in drops for counts in record.dropped.values())
         # Some of those that are equal have no signature; and each hash has a document with one.
         hashes = sum(entry.rows for record in near for entry in record.signatures)
         signed = sum(counts.signed for counts in self._sieved)
         rows = max(signed - equal, hashes // NUM_BANDS)
-        ranges = num_ranges(rows, rows_per_task=SLOTS_PER_TASK, many=self._many)
-        return (
-            yield from self._records(
-                [
-                    self._task(
-                        "slots",
-                        index=index,
-                        ranges=ranges,
-                        inputs=dropped.drops_within(Range.of(index, ranges)),
-                    )
-                    for index in range(ranges)
-                ]
-            )
-        )
+        return num_ranges(rows, rows_per_task=SLOTS_PER_TASK, many=self._many)
 
 
 def many_ranges(texts: int, dedup: str) -> int:

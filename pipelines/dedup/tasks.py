@@ -4,7 +4,6 @@
                      signatures; .known: what to compare with earlier generations
     known        a range of the order of earlier documents: the .known of all tasks  ─▶  .drops
     drops        a range of the order: the drops of all tasks, each document once  ─▶  .drops
-    slots        a range of the order: the slots of documents whose text is new  ─▶  signatures
 
 A task's files are named after it, in the folder of its phase under .work; "phase/name" refers to
 them. Its record is written last; a task whose record exists is done.
@@ -21,7 +20,6 @@ from pipelines.dedup.bands import BandRows
 from pipelines.dedup.drops import (
     DROPS,
     EXACT,
-    Drops,
     count_drops,
     drop_table,
     merge_drops,
@@ -50,7 +48,7 @@ from pipelines.dedup.near import (
     read_range,
     segments_of,
 )
-from pipelines.dedup.signatures import band_table, slot_table
+from pipelines.dedup.signatures import band_table
 from pipelines.segments.index import SegmentIndex, load_index
 from shards.manifest import WORK, TableEntry
 from shards.paths import within as path_within
@@ -66,7 +64,6 @@ TEXT = -1
 _DESCRIPTIONS = {
     "known": "documents similar to earlier ones, order",
     "drops": "drops of order",
-    "slots": "slots of order",
 }
 
 
@@ -258,15 +255,8 @@ def _drops(run: _Run) -> TaskRecord:
     )
 
 
-def _slots(run: _Run) -> TaskRecord:
-    drops = Drops.load(run.inputs("drops"), run.within)
-    table = slot_table(run.segment_files("slots"), drops, run.within)
-    return TaskRecord(signatures=(run.sign("slots", table),))
-
-
 _RUNS: Mapping[str, Callable[[_Run], TaskRecord]] = {
     "dedup": _dedup,
     "known": _known,
     "drops": _drops,
-    "slots": _slots,
 }

@@ -18,7 +18,6 @@ from pipelines.commit.commit import forget_phases
 from pipelines.commit.ledger import Ledger
 from pipelines.commit.origin import given_paths, recorded_paths
 from pipelines.compiled import is_warm
-from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.part import MERGE, corpus_fraction, is_share
 from pipelines.corpus.recipe import load_recipe
@@ -32,7 +31,6 @@ from pipelines.plans import FILES, SPEC, JobFiles, JobSpec, made_by, mapped, pla
 from pipelines.process.first_records import FirstFiles, check_first_records
 from pipelines.process.plan import forget_mapped, log_part
 from pipelines.process.processor import Job
-from pipelines.quality import Quality
 from pipelines.read.files import InputFile, Listing
 from pipelines.steps.description import StepsInfo, describe_run
 from shards import manifest as manifests
@@ -136,12 +134,6 @@ class Build:
             runner: Runs the tasks.
         """
         self.options = corpus.options
-        # The chain, which knows the labels of a custom model, checks them.
-        self.quality = Quality.parse(
-            self.options.quality,
-            overrides=self.options.threshold,
-            labels=None if self.options.lid_model else LANGUAGES,
-        )
         self.corpus = corpus
         self.corpora = corpora
         self.readings = {name: source.reading for name, source in corpora.items()}
@@ -328,7 +320,7 @@ class Build:
                 unused,
                 unused,
             )
-        for warning in self.quality.warnings(self.options.languages):
+        for warning in self.spec.quality.warnings(self.options.languages):
             _LOG.warning("%s", warning)
 
     def clean_up(self) -> None:

@@ -1,5 +1,6 @@
-"""The plan of the merge: how many shards each source gets, and the items that write them."""
+"""The plan of WriteShards: how many shards each source gets, and the items that write them."""
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -8,9 +9,9 @@ from pipelines.dedup.phases import Deduplicated
 from pipelines.execute.stage import Plan, Stage
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.ranges import cut_into_ranges
-from pipelines.merge.tasks import MergeRecord, MergeTask
+from pipelines.merge.tasks import MergeRecord, MergeTask, SlotTask
 from pipelines.segments.index import SegmentIndex, task_name
-from shards.manifest import TRAIN, VALIDATION, WORK
+from shards.manifest import TRAIN, VALIDATION, WORK, TableEntry
 from shards.range import Range
 from shards.storage.remote import AnyPath
 
@@ -29,10 +30,20 @@ class Sharding:
     """Shards by source, where `shards` is 0 and they are known."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Merged:
+    """The results of the merge."""
+
+    records: Mapping[str, Sequence[MergeRecord]] = field(default_factory=dict)
+    """Of each source: training, then validation shards."""
+    signatures: tuple[TableEntry, ...] = ()
+    """The slots that later generations are compared with."""
+
+
 def merge(
     index: SegmentIndex, dedup: Deduplicated, output: AnyPath, sharding: Sharding
-) -> Plan[dict[str, list[MergeRecord]]]:
-    """Yield the stages, and return the records of each source: training, then validation shards.
+) -> Plan[Merged]:
+    """Yield the stages, and return their results.
 
     Args:
         index: The segments.
@@ -61,8 +72,22 @@ def merge(
         # What is cut into ranges lacks what dedup dropped.
         drops = dedup if cut[source] is index else Deduplicated()
         items[source] = _items(cut[source], source, drops, shards=shards[source], holdout=holdout)
-    records = yield Stage("merge", [item for each in items.values() for item in each])
-    return {source: [records[item.name] for item in each] for source, each in items.items()}
+    slots = _slot_items(index, dedup)
+    records = yield Stage("merge", [*itertools.chain(*items.values()), *slots])
+    return Merged(
+        records={source: [records[item.name] for item in each] for source, each in items.items()},
+        signatures=tuple(entry for item in slots for entry in records[item.name].signatures),
+    )
+
+
+def _slot_items(index: SegmentIndex, dedup: Deduplicated) -> list[SlotTask]:
+    """Return the items that keep the slots of signatures for later generations."""
+    total, items = dedup.slot_ranges, []
+    for place in range(total):
+        drops = dedup.drops_within(Range.of(place, total))
+        name = task_name("slots", index.name, place, total, drops)
+        items.append(SlotTask(name=name, plan=index.name, index=place, total=total, drops=drops))
+    return items
 
 
 def _items(

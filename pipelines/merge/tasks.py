@@ -1,6 +1,6 @@
-"""The task of merge: a range of orders to a shard.
+"""The items of WriteShards: ranges of the order become shards, and what later generations need.
 
-It writes its record last, under the task's name; a task whose record exists is done.
+Each writes its record last, under its own name; an item whose record exists is done.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.earlier import erased_texts
+from pipelines.dedup.signatures import slot_table
 from pipelines.merge.slices import (
     dropped_rows,
     find_held_out,
@@ -25,13 +26,13 @@ from pipelines.segments.histograms import Histogram, add_histograms, histograms
 from pipelines.segments.index import SegmentIndex, load_index
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.merged import ShardSlice, write_merged_shard
-from shards.paths import within
+from shards.paths import within as path_within
 from shards.range import Range, split_range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
-from shards.tables import write_parquet
+from shards.tables import write_entry, write_parquet
 from shards.text_hash import fold, text_hashes
 
 
@@ -56,6 +57,21 @@ class MergeTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class SlotTask:
+    """One range of the order, of which the slots of signatures are kept for later generations."""
+
+    name: str
+    plan: str
+    index: int
+    total: int
+    drops: tuple[str, ...]
+    """References of the drop files that may name documents of the range."""
+
+    def __str__(self) -> str:
+        return f"slots of order range {self.index} of {self.total}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRecord:
     """What a task wrote and counted; a source without documents has no shards."""
 
@@ -64,6 +80,7 @@ class MergeRecord:
     audit: tuple[TableEntry, ...] = ()
     rejects: tuple[TableEntry, ...] = ()
     dropped_texts: tuple[TableEntry, ...] = ()
+    signatures: tuple[TableEntry, ...] = ()
     tallies: tuple[Tally, ...] = ()
     """Counted from the final audit rows, independently of the segments' own."""
     histograms: Mapping[str, Mapping[str, Histogram]] = field(default_factory=dict)
@@ -71,16 +88,22 @@ class MergeRecord:
 
     def tables(self) -> tuple[TableEntry, ...]:
         """Return all files but the shards."""
-        return (*self.audit, *self.rejects, *self.dropped_texts)
+        return (*self.audit, *self.rejects, *self.dropped_texts, *self.signatures)
 
 
-def prepare_merge(output: AnyPath) -> Callable[[MergeTask], None]:
+def prepare_merge(output: AnyPath) -> Callable[[MergeTask | SlotTask], None]:
     """Return the function that runs merge tasks of the run in `output`."""
     return partial(run_merge, output)
 
 
-def run_merge(output: AnyPath, task: MergeTask) -> None:
-    """Write a shard, and for train the audit rows and rejects of its range; then the record."""
+def run_merge(output: AnyPath, task: MergeTask | SlotTask) -> None:
+    """Write the files of a task, then its record."""
+    record = _merge(output, task) if isinstance(task, MergeTask) else _keep_slots(output, task)
+    write_json(output / WORK / "merge" / f"{task.name}.json", sealed(record))
+
+
+def _merge(output: AnyPath, task: MergeTask) -> MergeRecord:
+    """Write a shard, and for train the audit rows and rejects of its range."""
     work = output / WORK
     plan = load_index(work, task.plan)
     within = Range.of(task.index, task.total)
@@ -94,17 +117,25 @@ def run_merge(output: AnyPath, task: MergeTask) -> None:
             return take_range(stem, within, dropped=drops.rows(number), holdout=task.holdout)
 
         slices = side_by_side(take, stems.items(), where=work)
-        record = MergeRecord(
+        return MergeRecord(
             shards=_write_shard(output, task, plan, slices),
             **_write_rows(output, task, plan, stems, drops),
         )
-    else:
-        held_out = find_held_out(stems, task.holdout, within, drops=paths)
-        slices = side_by_side(
-            lambda item: take_rows(item[1], held_out[item[0]].rows), stems.items(), where=work
-        )
-        record = MergeRecord(validation=_write_shard(output, task, plan, slices))
-    write_json(work / "merge" / f"{task.name}.json", sealed(record))
+    held_out = find_held_out(stems, task.holdout, within, drops=paths)
+    slices = side_by_side(
+        lambda item: take_rows(item[1], held_out[item[0]].rows), stems.items(), where=work
+    )
+    return MergeRecord(validation=_write_shard(output, task, plan, slices))
+
+
+def _keep_slots(output: AnyPath, task: SlotTask) -> MergeRecord:
+    """Write the slots of documents whose text is new."""
+    work, within = output / WORK, Range.of(task.index, task.total)
+    plan = load_index(work, task.plan)
+    drops = Drops.load([drop_path(work, name) for name in task.drops], within)
+    table = slot_table(plan.paths(work, "slots"), drops, within)
+    path = path_within(output, plan.generation, "signatures", f"slots-{task.index:05}.arrow")
+    return MergeRecord(signatures=(write_entry(path, table, directory=output),))
 
 
 def _write_shard(
@@ -114,7 +145,7 @@ def _write_shard(
     if not any(plan.segments[number].documents for number in plan.numbers(task.source)):
         return ()
     name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
-    stem = within(output, plan.generation, task.source, name)
+    stem = path_within(output, plan.generation, task.source, name)
     dtype = np.dtype(plan.dtype).newbyteorder("<")
     shown = [replace(one, documents=one.documents.drop_columns(["holdout"])) for one in slices]
     return (write_merged_shard(stem, shown, directory=output, dtype=dtype),)
@@ -124,7 +155,7 @@ def _write_rows(
     output: AnyPath, task: MergeTask, plan: SegmentIndex, stems: Mapping[int, AnyPath], drops: Drops
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
-    folder, name = within(output, plan.generation), f"{task.source}-{task.index:05}.parquet"
+    folder, name = path_within(output, plan.generation), f"{task.source}-{task.index:05}.parquet"
     segments = [plan.segments[number] for number in plan.numbers(task.source)]
     ranges = split_range(
         Range.of(task.index, task.total),
@@ -154,7 +185,7 @@ def _write_rows(
         "dropped": dropped,
     }
     entries = {
-        folder_name: write_parquet(within(folder, folder_name, name), tables, directory=output)
+        folder_name: write_parquet(path_within(folder, folder_name, name), tables, directory=output)
         for folder_name, tables in files.items()
     }
     return {

@@ -27,7 +27,7 @@ from pipelines.read.split import FileSplit
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import Verdict
 from pipelines.segments.segment import Segment
-from pipelines.steps.chain import load_chain
+from pipelines.steps.chain import take_chain
 from pipelines.steps.step import Clock, run, split_verdict
 from shards.errors import UserError
 from shards.manifest import WORK
@@ -239,13 +239,13 @@ def prepare_map(job: Job) -> Callable[[MapTask], None]:
 
 
 class Mapper:
-    """Runs map tasks; holds the models of one worker process."""
+    """Runs map tasks; has the models of one worker process, which go with it."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
         self._folder = job.work / "map"
         self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
-        self._chain = load_chain(job.options, run=job.run)
+        self._chain = take_chain(job.options, run=job.run)
         own = segment_versions(self._chain.engines, job.corpora)
         if own != job.versions:
             name, *_ = sorted(name for name, _ in own.items() ^ job.versions.items())

@@ -34,7 +34,7 @@ from pipelines.segments.rows import (
     Verdict,
     constant,
 )
-from pipelines.steps.outputs import CorpusOutputs, count, judged_outputs
+from pipelines.steps.outputs import CorpusOutputs, count, tagged_outputs
 from pipelines.steps.spec import check_known
 from pipelines.steps.step import split_verdict
 from shards.errors import UserError
@@ -150,7 +150,7 @@ class ReadDoFn(beam.DoFn):
             if any(piece.items for piece in pieces):
                 documents, rejected = self._read(pieces, source, intake)
                 amounts.add(pieces, [rejected])
-                yield from judged_outputs(documents, [with_raws(rejected, pieces)])
+                yield from tagged_outputs(documents, [with_raws(rejected, pieces)])
         count("records not sampled", amounts.unsampled.total())
         for split, reader in readers:
             record = SplitRecord.of(split, reader, **amounts.of(split.relative))

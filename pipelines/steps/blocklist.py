@@ -149,6 +149,7 @@ class BlockStep(Step):
 
     name = "block"
     reasons = (BLOCKED,)
+    needs = ("prompt", "text", "url")
 
     def __init__(self, paths: Sequence[str]) -> None:
         """Load the list.

@@ -34,14 +34,14 @@ from pipelines.steps.langid import IdentifyStep
 from pipelines.steps.pii import MaskStep
 from pipelines.steps.step import Step
 from pipelines.steps.tokenize import TokenizeStep
-from pipelines.steps.user_filter import UserFilter, load_filters
+from pipelines.steps.user_filter import UserFilterStep, load_filters
 
 _PREPARED = ("en", "zh")
 """Languages whose words are prepared for where all languages are kept."""
 
 
 def load_chain(options: Options, *, run: str) -> "Chain":
-    """Return the chain of a run, which a process loads once.
+    """Return the chain of a run, which a process loads once, until one takes it.
 
     Args:
         options: The options of the run; where its output is does not matter.
@@ -49,6 +49,18 @@ def load_chain(options: Options, *, run: str) -> "Chain":
     """
     # --plan samples into a folder of its own, with the models that it has described.
     return _load_chain(replace(options, output=Path()), run=run)
+
+
+def take_chain(options: Options, *, run: str) -> "Chain":
+    """Return the chain of a run, and keep it no longer: its models go when the caller lets it go.
+
+    Args:
+        options: As of `load_chain`.
+        run: As of `load_chain`.
+    """
+    chain = load_chain(options, run=run)
+    _load_chain.cache_clear()
+    return chain
 
 
 @lru_cache(maxsize=1)
@@ -113,7 +125,7 @@ class Chain:
         yield self._tokenize
         yield FingerprintStep(near=options.dedup == "minhash")
 
-    def _own_after(self, place: str) -> Iterator[UserFilter]:
+    def _own_after(self, place: str) -> Iterator[UserFilterStep]:
         return (own for own in self._own if own.after == place)
 
     @property

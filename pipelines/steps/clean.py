@@ -214,6 +214,7 @@ class CleanStep(Step):
 
     name = "clean"
     reasons = (EMPTY,)
+    adds = ("repaired",)
 
     def __init__(self, level: str = "") -> None:
         """Make the step.

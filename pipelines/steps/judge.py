@@ -49,6 +49,7 @@ class QualityFilter(Step):
     """
 
     name = "quality"
+    needs = ("prompt", "text", "language")
 
     def __init__(
         self,

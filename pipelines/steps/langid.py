@@ -252,6 +252,7 @@ class IdentifyStep(Step):
 
     name = "langid"
     reasons = (OTHER_LANGUAGE, UNSURE)
+    adds = ("language", "score")
 
     def __init__(
         self,

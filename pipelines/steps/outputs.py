@@ -17,7 +17,7 @@ from pipelines.segments.rows import DROPPED, METRIC, QUARANTINED, RAW, REASON, R
 from shards.errors import UserError
 
 
-class Judged(NamedTuple):
+class FilterOutputs(NamedTuple):
     """The outputs of a transform that judges; each is a PCollection of record batches."""
 
     kept: Any
@@ -29,7 +29,7 @@ class Judged(NamedTuple):
 
 
 class CorpusOutputs(NamedTuple):
-    """The outputs of ReadCorpus: those of Judged, and a record of each split that was read."""
+    """The outputs of ReadCorpus: as of FilterOutputs, and a record of each split that was read."""
 
     kept: Any
     dropped: Any
@@ -38,12 +38,12 @@ class CorpusOutputs(NamedTuple):
     """Records for the dataset's list of inputs: hand the whole to WriteDataset(dropped=[…])."""
 
 
-class OfBatches(beam.PTransform[PCollection[pa.RecordBatch], Any]):
+class BatchTransform(beam.PTransform[PCollection[pa.RecordBatch], Any]):
     """A transform of one collection of batches."""
 
     def __ror__(self, left: Any, label: str | None = None) -> Any:
         """Take the collection; the outputs of another transform are three."""
-        if isinstance(left, Judged | CorpusOutputs):
+        if isinstance(left, FilterOutputs | CorpusOutputs):
             raise UserError(
                 f"{label or type(self).__name__} was given all outputs of a transform at once: "
                 "give it those that stay, as in … .kept | …"
@@ -56,7 +56,7 @@ def count(name: str, number: int) -> None:
     beam.Metrics.counter(NAMESPACE, name).inc(number)
 
 
-def judged_outputs(
+def tagged_outputs(
     kept: pa.RecordBatch, verdicts: Iterable[Verdict], *, metrics: Collection[str] = ()
 ) -> Iterator[Any]:
     """Yield the rows that stay, the dropped and the quarantined ones tagged; and count them.

@@ -1,6 +1,6 @@
-"""A step in Beam's workers, loaded once a process.
+"""A step as transforms carry it: what it is made of, loaded once in each process.
 
-Transforms carry what a step is made of, never the step: models are not pickled.
+The step itself is never pickled, since it holds models.
 """
 
 import threading
@@ -30,7 +30,7 @@ class StepSpec:
     """Its arguments."""
     name: str = ""
     """Of the transform, for messages."""
-    needs: Sequence[str] = ("prompt", "text")
+    needs: Sequence[str] = ()
     """Columns that batches must have."""
     adds: Sequence[str] = ()
     """Columns that it adds, but for those of its metrics."""
@@ -54,7 +54,14 @@ class StepSpec:
             UserError: It cannot be loaded.
         """
         step = self.loaded().step
-        return replace(self, name=name, fields=step.fields, known=facts_of(step))
+        return replace(
+            self,
+            name=name,
+            needs=step.needs,
+            adds=step.adds,
+            fields=step.fields,
+            known=facts_of(step),
+        )
 
     def loaded(self) -> "Loaded":
         """Return the step of this process.
@@ -81,9 +88,9 @@ class Loaded:
 
 
 @lru_cache(maxsize=64)
-def _loaded(model: StepSpec) -> Loaded:
-    step = model.make(**model.arguments)
-    check_known(facts_of(step), model.known)
+def _loaded(spec: StepSpec) -> Loaded:
+    step = spec.make(**spec.arguments)
+    check_known(facts_of(step), spec.known)
     return Loaded(step)
 
 

@@ -30,8 +30,12 @@ class Step(ABC):
     """Of the step in the report and on engines' pages."""
     reasons: Sequence[str] = ()
     """Every reason that it may give."""
+    needs: Sequence[str] = ("prompt", "text")
+    """The columns that batches must have."""
+    adds: Sequence[str] = ()
+    """The columns that it adds to batches, but for those of its metrics."""
     fields: tuple[pa.Field, ...] = ()
-    """The columns that it adds to the audit table."""
+    """The columns of its metrics, which it adds to batches and to the audit table."""
     facts: Mapping[str, Any] = MappingProxyType({})
     """Fingerprints of files and models, by the option whose path or name they replace."""
     engines: Mapping[str, str] = MappingProxyType({})

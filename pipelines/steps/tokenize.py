@@ -23,6 +23,7 @@ class TokenizeStep(Step):
 
     name = "tokenize"
     reasons = (FAILED,)
+    adds = ("tokens", "prompt_tokens", UNKNOWN)
 
     def __init__(self, spec: str, *, eos: str = "") -> None:
         """Load the tokenizer.

@@ -6,7 +6,6 @@ not the job. In the workers each is loaded once a process.
 
 import itertools
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +16,6 @@ from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
 from pipelines.quality.selection import parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
-from pipelines.segments.unknown import UNKNOWN
 from pipelines.steps import (
     blocklist,
     clean,
@@ -30,13 +28,13 @@ from pipelines.steps import (
 )
 from pipelines.steps.filter_spec import QUALITY, FilterSpec, parse_filter
 from pipelines.steps.listing import log_remarks
-from pipelines.steps.outputs import Judged, OfBatches, judged_outputs
+from pipelines.steps.outputs import BatchTransform, FilterOutputs, tagged_outputs
 from pipelines.steps.spec import StepSpec
 from pipelines.steps.step import Clock, Step, run
 from shards.errors import UserError
 
 
-class Steps(OfBatches):
+class Steps(BatchTransform):
     """Several of these transforms in one go, as the commands' map is: one function, three outputs.
 
     It gives what they give one after another, with all that they drop in one collection. Each of
@@ -56,50 +54,50 @@ class Steps(OfBatches):
             raise UserError("Steps() has no step: give it some, as in Steps(Clean(), Tokenize(…))")
         super().__init__()
         parts = [
-            one.models if isinstance(one, Steps) else (one.checked(type(self).__name__),)
+            one.specs if isinstance(one, Steps) else (one.checked(type(self).__name__),)
             for one in steps
         ]
-        self.models: tuple[StepSpec, ...] = tuple(itertools.chain(*parts))
+        self.specs: tuple[StepSpec, ...] = tuple(itertools.chain(*parts))
         """What the steps are made of, in order."""
-        self.adds = tuple(column for model in self.models for column in model.adds)
+        self.adds = tuple(column for spec in self.specs for column in spec.adds)
         """Columns that they add, but for those of their metrics."""
-        self.fields = tuple(field for model in self.models for field in model.fields)
+        self.fields = tuple(field for spec in self.specs for field in spec.fields)
         """The columns of their metrics."""
         made: dict[str, str] = {}
         needs: dict[str, None] = {}
-        for model in self.models:
-            needs |= dict.fromkeys(name for name in model.needs if name not in made)
-            for column in (*model.adds, *(field.name for field in model.fields)):
+        for spec in self.specs:
+            needs |= dict.fromkeys(name for name in spec.needs if name not in made)
+            for column in (*spec.adds, *(field.name for field in spec.fields)):
                 if column in made:
                     raise UserError(
-                        f"Steps(…): {model.name} adds the column {column!r}, as {made[column]} "
+                        f"Steps(…): {spec.name} adds the column {column!r}, as {made[column]} "
                         "before it does: give each transform once"
                     )
-                made[column] = model.name
+                made[column] = spec.name
         self.needs = tuple(needs)
         """Columns that batches must have."""
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> Any:
         """Wire it."""
-        judging = beam.ParDo(StepsDoFn(self.models, self.needs)).with_output_types(
+        judging = beam.ParDo(StepsDoFn(self.specs, self.needs)).with_output_types(
             pa.RecordBatch, dropped=pa.RecordBatch, quarantined=pa.RecordBatch
         )
         tagged = batches | "Judge" >> judging.with_outputs(DROPPED, QUARANTINED, main=KEPT)
-        return Judged(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED])
+        return FilterOutputs(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED])
 
 
 class StepsDoFn(beam.DoFn):
     """Judges batches."""
 
-    def __init__(self, models: Sequence[StepSpec], needs: Sequence[str]) -> None:
-        self._models = models
+    def __init__(self, specs: Sequence[StepSpec], needs: Sequence[str]) -> None:
+        self._specs = specs
         self._needs = needs
 
     def setup(self) -> None:
         """Load the models, if this process has not."""
-        self._steps = [model.loaded() for model in self._models]
+        self._steps = [spec.loaded() for spec in self._specs]
         self._clock = Clock()
-        self._metrics = {field.name for model in self._models for field in model.fields}
+        self._metrics = {field.name for spec in self._specs for field in spec.fields}
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
         """Judge a batch."""
@@ -118,7 +116,7 @@ class StepsDoFn(beam.DoFn):
                 f"{self._steps[-1].name} adds a column {twice!r} to batches that have one: give "
                 "each transform once, and call a field of rows otherwise"
             )
-        yield from judged_outputs(kept, verdicts, metrics=self._metrics)
+        yield from tagged_outputs(kept, verdicts, metrics=self._metrics)
 
 
 def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:
@@ -131,7 +129,7 @@ def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:
         raise UserError(f"{call}({odd[0]!r}): give names one by one, as in {call}({example})")
 
 
-class DropAddresses(Steps):
+class FilterUrls(Steps):
     """Drops documents whose column `url` matches an entry of a list; reason `url-blocklist`."""
 
     def __init__(self, *paths: str) -> None:
@@ -143,12 +141,9 @@ class DropAddresses(Steps):
         Raises:
             UserError: A file cannot be read, or an entry is invalid.
         """
-        _check_names(paths, call="DropAddresses", example='"domains.txt", "urls.txt"')
+        _check_names(paths, call="FilterUrls", example='"domains.txt", "urls.txt"')
         log_remarks(paths)
-        needs = ("prompt", "text", "url")
-        super().__init__(
-            StepSpec(make=blocklist.BlockStep, arguments={"paths": paths}, needs=needs)
-        )
+        super().__init__(StepSpec(make=blocklist.BlockStep, arguments={"paths": paths}))
 
 
 class Clean(Steps):
@@ -164,9 +159,7 @@ class Clean(Steps):
             UserError: There is no such level.
         """
         parse_levels([level] if level else [])
-        super().__init__(
-            StepSpec(make=clean.CleanStep, arguments={"level": level}, adds=("repaired",))
-        )
+        super().__init__(StepSpec(make=clean.CleanStep, arguments={"level": level}))
 
 
 class IdentifyLanguage(Steps):
@@ -197,9 +190,7 @@ class IdentifyLanguage(Steps):
             "model": model,
             "chars": chars,
         }
-        super().__init__(
-            StepSpec(make=langid.IdentifyStep, arguments=arguments, adds=("language", "score"))
-        )
+        super().__init__(StepSpec(make=langid.IdentifyStep, arguments=arguments))
 
 
 class JudgeQuality(Steps):
@@ -235,8 +226,7 @@ class JudgeQuality(Steps):
             "labels": labels,
             "scored_by": (tuple(classifier), tuple(perplexity)),
         }
-        needs = ("prompt", "text", "language")
-        super().__init__(StepSpec(make=_judge, arguments=arguments, needs=needs))
+        super().__init__(StepSpec(make=_judge, arguments=arguments))
 
 
 def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) -> Step:
@@ -268,7 +258,7 @@ class MaskPersonalData(Steps):
         super().__init__(StepSpec(make=pii.MaskStep))
 
 
-class OwnFilter(Steps):
+class UserFilter(Steps):
     """Drops, measures or changes texts by a filter in a module of the user's (docs/own.md)."""
 
     def __init__(self, spec: str) -> None:
@@ -283,16 +273,12 @@ class OwnFilter(Steps):
         parsed = parse_filter(spec)
         if parsed.after != QUALITY:
             raise UserError(
-                f'OwnFilter("{spec}"): its place is where it is put, so leave {parsed.after}= out'
+                f'UserFilter("{spec}"): its place is where it is put, so leave {parsed.after}= out'
             )
-        model = StepSpec(make=_own, arguments={"spec": parsed})
-        step = model.loaded().step
-        assert isinstance(step, user_filter.UserFilter)
-        needs = (*model.needs, *(["language"] if step.bounds else []))
-        super().__init__(replace(model, needs=needs))
+        super().__init__(StepSpec(make=_user_filter, arguments={"spec": parsed}))
 
 
-def _own(spec: FilterSpec) -> Step:
+def _user_filter(spec: FilterSpec) -> Step:
     (step,) = user_filter.load_filters([spec])
     return step
 
@@ -310,10 +296,5 @@ class Tokenize(Steps):
         Raises:
             UserError: It cannot be loaded.
         """
-        super().__init__(
-            StepSpec(
-                make=tokenize.TokenizeStep,
-                arguments={"spec": tokenizer, "eos": eos},
-                adds=("tokens", "prompt_tokens", UNKNOWN),
-            )
-        )
+        arguments = {"spec": tokenizer, "eos": eos}
+        super().__init__(StepSpec(make=tokenize.TokenizeStep, arguments=arguments))

@@ -46,7 +46,7 @@ _OTHERS = (READ, "document", "segment")
 """What else figures go by."""
 
 
-class UserFilter(Step):
+class UserFilterStep(Step):
     """A function of a batch, in a module of the user's.
 
     It is given a record batch: `text`, `prompt`, `bytes`, what the corpus keeps of a record (id,
@@ -86,6 +86,7 @@ class UserFilter(Step):
             self.fields += (pa.field(f"{self.name}.{CHANGED}", pa.int32()),)
         if self.bounds:
             self._check_bounds()
+            self.needs = (*self.needs, "language")
         self._quality = Quality({EVERY: (bound_metrics(spec.name, self.bounds),)})
         self.code = code_hash(spec.module)
         given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
@@ -224,11 +225,11 @@ class UserFilter(Step):
             raise UserError(f"--filter {self._spec} returned {given} {what} for {wanted} texts")
 
 
-def load_filters(specs: Sequence[FilterSpec]) -> list[UserFilter]:
+def load_filters(specs: Sequence[FilterSpec]) -> list[UserFilterStep]:
     """Return the filters of a run.
 
     Raises:
-        UserError: Two have the same name, or one that is taken; or as UserFilter.
+        UserError: Two have the same name, or one that is taken; or as UserFilterStep.
     """
     names = [spec.name for spec in specs]
     fields = {field.name.partition(".")[0] for step in STEPS for field in step.fields}
@@ -242,7 +243,7 @@ def load_filters(specs: Sequence[FilterSpec]) -> list[UserFilter]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
         raise UserError(f"two filters are called {twice!r}: give each one its own name")
-    return [UserFilter(spec) for spec in specs]
+    return [UserFilterStep(spec) for spec in specs]
 
 
 def _listed(said: Any) -> list[Any]:

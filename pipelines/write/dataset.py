@@ -17,7 +17,7 @@ from pipelines.execute.figures import NAMESPACE
 from pipelines.pipeline import CommitManifest, FindDuplicates, WriteShards
 from pipelines.process.processor import SplitRecord
 from pipelines.steps.fingerprint import FingerprintStep
-from pipelines.steps.outputs import CorpusOutputs, Judged, OfBatches, count
+from pipelines.steps.outputs import BatchTransform, CorpusOutputs, FilterOutputs, count
 from pipelines.steps.spec import StepSpec
 from pipelines.steps.transforms import Steps, Tokenize
 from pipelines.write.collect import Collect, Collected, Sink
@@ -52,7 +52,7 @@ _OUTPUTS: WeakKeyDictionary[beam.Pipeline, set[str]] = WeakKeyDictionary()
 """The outputs of each pipeline."""
 
 
-class WriteDataset(OfBatches):
+class WriteDataset(BatchTransform):
     """Writes batches as a dataset; gives its folder once it is whole.
 
     Batches are written as segments where they are. Then come the stages that end every job, spread
@@ -67,7 +67,7 @@ class WriteDataset(OfBatches):
         output: str,
         *,
         tokenizer: str,
-        dropped: Iterable[Judged | CorpusOutputs | PCollection[pa.RecordBatch]] = (),
+        dropped: Iterable[FilterOutputs | CorpusOutputs | PCollection[pa.RecordBatch]] = (),
         metrics: Iterable[Steps] | Steps = (),
         **options: Any,
     ) -> None:
@@ -101,7 +101,7 @@ class WriteDataset(OfBatches):
         }
         given = {**own, **{name: value for name, value in options.items() if value is not None}}
         self.options = options_of_call(Options, given, module="pipelines.text")
-        (tokenize,) = Tokenize(tokenizer, eos=self.options.eos).models
+        (tokenize,) = Tokenize(tokenizer, eos=self.options.eos).specs
         self._sink = Sink(
             options=self.options,
             fingerprint=_fingerprint(self.options),
@@ -128,7 +128,7 @@ class WriteDataset(OfBatches):
         seen = [kept]
         collected = [kept | "Write kept" >> self._collect(dropped=False)]
         for number, one in enumerate(self._dropped):
-            parts = one[1:] if isinstance(one, Judged | CorpusOutputs) else (one,)
+            parts = one[1:] if isinstance(one, FilterOutputs | CorpusOutputs) else (one,)
             for name, part in zip(CorpusOutputs._fields[1:], parts, strict=False):
                 if any(part is other for other in seen):
                     raise UserError(

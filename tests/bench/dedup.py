@@ -141,7 +141,7 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
 
 def _dedup_in_process(folder: Path, dedup: str, workers: int) -> list[str]:
     """Run dedup of a folder that generate() made; return FIGURES."""
-    for phase in ("dedup", "known", "drops", "slots"):
+    for phase in ("dedup", "known", "drops", "merge"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
     words = (folder, dedup, workers)
     spent = spend([sys.executable, "-m", "tests.bench.dedup", *words])

@@ -127,11 +127,11 @@ _YAML = """pipeline:
   transforms:
     - type: ReadCorpus
       config: {corpus: text, input: [web=in], provenance: [url, title], min_chars: 5}
-    - type: DropAddresses
+    - type: FilterUrls
       input: ReadCorpus.kept
       config: {files: [urls.txt]}
     - type: Clean
-      input: DropAddresses.kept
+      input: FilterUrls.kept
     - type: IdentifyLanguage
       input: Clean.kept
       config: {languages: [zh, en], threshold: 0.6}
@@ -143,11 +143,11 @@ _YAML = """pipeline:
       config: {files: [benchmark.txt]}
     - type: MaskPersonalData
       input: Decontaminate.kept
-    - type: OwnFilter
+    - type: UserFilter
       input: MaskPersonalData.kept
       config: {spec: "mine:no_ads?word=cello"}
     - type: Tokenize
-      input: OwnFilter.kept
+      input: UserFilter.kept
       config: {tokenizer: "sentencepiece:tok.model"}
     - type: ToRows
       input: Tokenize.kept
@@ -163,12 +163,12 @@ _YAML = """pipeline:
         unread: ReadCorpus.dropped
         bad: ReadCorpus.quarantined
         splits: ReadCorpus.splits
-        blocked: DropAddresses.dropped
+        blocked: FilterUrls.dropped
         empty: Clean.dropped
         other languages: IdentifyLanguage.dropped
         poor: JudgeQuality.dropped
         known: Decontaminate.dropped
-        ads: OwnFilter.dropped
+        ads: UserFilter.dropped
       config:
         output: by-yaml
         tokenizer: sentencepiece:tok.model

@@ -16,16 +16,16 @@ from apache_beam.metrics.metric import MetricsFilter
 from pipelines.transforms import (
     Clean,
     Decontaminate,
-    DropAddresses,
+    FilterUrls,
     FromRows,
     IdentifyLanguage,
     JudgeQuality,
     MaskPersonalData,
-    OwnFilter,
     ReadCorpus,
     Steps,
     Tokenize,
     ToRows,
+    UserFilter,
     WriteDataset,
 )
 from shards.manifest import read_manifest
@@ -92,13 +92,13 @@ def _read(given: Mapping[str, str] = _WEB, **more: Any) -> ReadCorpus:
 
 def _steps() -> Mapping[str, Any]:
     return {
-        "addresses": DropAddresses("urls.txt"),
+        "addresses": FilterUrls("urls.txt"),
         "clean": Clean(),
         "language": IdentifyLanguage("zh", "en", threshold=0.7, chars=600),
         "quality": JudgeQuality("en=gopher", thresholds=["gopher.min_words=100"]),
         "benchmark": Decontaminate("benchmark.txt"),
         "personal": MaskPersonalData(),
-        "own": OwnFilter("mine:no_ads?word=cello"),
+        "own": UserFilter("mine:no_ads?word=cello"),
         "tokens": Tokenize(TOKENIZER),
     }
 

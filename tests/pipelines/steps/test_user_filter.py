@@ -7,7 +7,7 @@ import pytest
 from pipelines.corpus.code import code_hash
 from pipelines.quality import Quality
 from pipelines.steps.filter_spec import parse_filter
-from pipelines.steps.user_filter import UserFilter
+from pipelines.steps.user_filter import UserFilterStep
 from shards.errors import UserError
 from tests.golden.corpus_own import own_code
 from tests.pipelines.own_code import install
@@ -28,8 +28,8 @@ def modules(code: Path) -> None:
     (code / "mine.py").write_text(READER)
 
 
-def own(spec: str) -> UserFilter:
-    return UserFilter(parse_filter(spec))
+def own(spec: str) -> UserFilterStep:
+    return UserFilterStep(parse_filter(spec))
 
 
 def test_its_identity_is_its_code_its_options_and_its_files(code: Path, tmp_path: Path) -> None:

@@ -1,0 +1,159 @@
+"""Runs a pipeline to its end, in this process or on an engine; its errors come back as they were.
+
+Beam makes a RuntimeError of an error in a DoFn, and an engine keeps only its text. So an error of
+the job's own code is kept in the driver where that runs it, and else travels as text.
+"""
+
+import base64
+import re
+import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
+
+from pipelines.execute import beam
+from pipelines.execute.jobs import named_options, named_runner
+from pipelines.execute.loopback import report_errors_once
+from pipelines.execute.notes import Notes
+from pipelines.execute.progress import follow
+from pipelines.execute.runner import Runner
+from shards.errors import DamageError, UserError
+
+
+class LocalRun:
+    """A job whose parts all run in this process."""
+
+    def __init__(self, runner: Runner) -> None:
+        self.runner = runner
+        self.error: BaseException | None = None
+
+
+_LOCAL = "local"
+"""The name of a note: a LocalRun, if there is one."""
+
+_ENCODED = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
+_TYPES: dict[str, type[UserError]] = {"UserError": UserError, "DamageError": DamageError}
+
+
+def local_run(notes: Notes) -> LocalRun | None:
+    """Return the run of a job in this process; None on an engine."""
+    local: LocalRun | None = notes.get(_LOCAL) if notes.are_here else None
+    return local
+
+
+@contextmanager
+def reported(notes: Notes, *, to_driver: bool) -> Iterator[None]:
+    """Carry an error of the block to the driver, whatever Beam makes of it on the way.
+
+    Args:
+        notes: Of the job.
+        to_driver: Whether a command of this package runs the job, and so reads such errors.
+    """
+    try:
+        yield
+    except BaseException as error:
+        if local := local_run(notes):
+            local.error = error
+        elif isinstance(error, UserError) and to_driver:
+            kind = "DamageError" if isinstance(error, DamageError) else "UserError"
+            text = base64.b64encode(f"{kind} {error}".encode()).decode()
+            raise RuntimeError(f"{error} [corpusmill {text}]") from error
+        raise
+
+
+def new_pipeline(runner: Runner, dataset: str) -> beam.Pipeline:
+    """Return an empty pipeline for the runner that a command names.
+
+    Args:
+        runner: Has the flags for Beam.
+        dataset: The name of the dataset, for the job's.
+    """
+    options = named_options(runner.flags, dataset)
+    beam_runner = beam.FnApiRunner() if runner.local else named_runner(options)
+    return beam.Pipeline(runner=beam_runner, options=options)
+
+
+def run_pipeline(
+    pipeline: beam.Pipeline, notes: Notes, runner: Runner, stages: Sequence[str]
+) -> None:
+    """Run a job to its end, showing progress.
+
+    Args:
+        pipeline: The job, made by `new_pipeline`.
+        notes: What its parts share.
+        runner: Where it runs.
+        stages: The names of its stages, in order.
+
+    Raises:
+        UserError: A part of it raised it, or the engine failed.
+    """
+    if runner.local:
+        _run_here(pipeline, notes, runner)
+    else:
+        with follow(notes, stages):
+            _run_on_engine(pipeline)
+
+
+def _run_here(pipeline: beam.Pipeline, notes: Notes, runner: Runner) -> None:
+    local = LocalRun(runner)
+    notes.put(_LOCAL, local)
+    try:
+        with _interrupts_kept(local):
+            pipeline.run().wait_until_finish()
+    except Exception:
+        if local.error is None:
+            raise
+        raise local.error from None
+
+
+def _run_on_engine(pipeline: beam.Pipeline) -> None:
+    result = None
+    report_errors_once()  # Prism's workers may be threads of this process
+    try:
+        result = pipeline.run()
+        result.wait_until_finish()
+    except KeyboardInterrupt:
+        if result is not None:
+            result.cancel()
+        raise
+    except Exception as error:
+        message = _ENCODED.search(str(error))
+        if message is not None:
+            kind, _, text = base64.b64decode(message[1]).decode().partition(" ")
+            raise _TYPES[kind](text) from error
+        raise UserError(
+            f"the runner failed: {_one_line(error, 1000)}. Look at its own log. Finished work is "
+            "kept; the same command continues from it"
+        ) from error
+
+
+@contextmanager
+def _interrupts_kept(local: LocalRun) -> Iterator[None]:
+    """Keep a Ctrl-C of the block: of one in a DoFn Beam makes a RuntimeError."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # a watch ends in its own way
+        yield
+        return
+
+    def interrupted(*_: int | FrameType | None) -> None:
+        local.error = KeyboardInterrupt()
+        raise local.error
+
+    signal.signal(signal.SIGINT, interrupted)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def _one_line(error: BaseException, characters: int) -> str:
+    """Return an error's text in one line of at most `characters`, the middle left out.
+
+    An engine wraps the text of a failed task in its own, frame by frame: what failed stands at the
+    start, and why at the end.
+    """
+    text = " ".join(str(error).split()) or type(error).__name__
+    if len(text) <= characters:
+        return text
+    start = characters // 3
+    return f"{text[:start]} … {text[start + 3 - characters :]}"
