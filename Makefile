@@ -18,7 +18,7 @@ setup: $(READY)  ## make .venv with everything in it, once
 $(READY): setup.cfg pyproject.toml .ci/constraints.txt .ci/setup .ci/index.sh
 	@PYTHON=$(PYTHON) .ci/setup
 
-run: setup  ## the main job on the built-in sample: text to shards to a short training
+run: setup  ## the bundled sample from text to shards to a short training
 	$(BIN)/python -m pipelines.wudao --runner=DirectRunner --output build/wudao
 	$(BIN)/python -m shards inspect build/wudao --doc 0
 	rm -rf build/first
@@ -28,22 +28,22 @@ run: setup  ## the main job on the built-in sample: text to shards to a short tr
 test: setup  ## the fast tests
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not slow and not nightly" --ignore tests/engines $(ARGS)
 
-test-all: setup browser  ## all tests but test-engines: kills and restarts, other processes, training
+test-all: setup browser  ## all tests except test-engines: kills and restarts, other processes, training
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not nightly" --ignore tests/engines $(ARGS)
 
-nightly: setup browser engines  ## what is rare and takes hours: more kills and engines, a long soak, mutants
+nightly: setup browser engines  ## tests that take hours: more kills and engines, a long soak, mutants
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m nightly --ignore tests/engines $(ARGS)
 	.ci/in-memory $(BIN)/python -m pytest -n 2 --dist loadfile -q -m nightly tests/engines $(ARGS)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED)
 
-golden: setup  ## whole commands give what they gave (UPDATE=1 writes what they give, ARGS=NAME)
+golden: setup  ## compare whole commands with saved figures (UPDATE=1 saves new ones, ARGS=NAME)
 	UPDATE=$(UPDATE) .ci/in-memory $(BIN)/python -m pytest -n auto -q tests/golden $(if $(ARGS),-k "$(ARGS)")
 
-mutants: setup  ## one-line faults that no test notices (SAMPLE=200, SEED=0, ARGS=FOLDER)
+mutants: setup  ## find one-line faults that no test notices (SAMPLE=200, SEED=0, ARGS=FOLDER)
 	$(BIN)/python -m tests.mutants --sample $(SAMPLE) --seed $(SEED) $(ARGS)
 
-browser:  ## bring Chromium, where tests open pages, if this machine lets it be installed
+browser:  ## install Chromium for the tests that open pages, where this machine allows it
 	@.ci/browser
 
 engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink, Spark (needs Go, Java, Maven)

@@ -1,4 +1,4 @@
-"""Files that arrive in a folder become a dataset: a generation for each minute that brings some.
+"""Files that arrive in a folder become a dataset: a generation for each minute with new files.
 
 python inbox_stream.py 'INBOX/*.jsonl' OUTPUT TOKENIZER --runner=PrismRunner …
 

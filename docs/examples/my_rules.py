@@ -1,4 +1,4 @@
-"""A quality profile of one's own: pages that shout, and those that end in the middle.
+"""A custom quality profile: drops pages that shout or are cut off.
 
 python -m pipelines.wudao --quality zh=my_rules:web+glm
 """

@@ -1,10 +1,10 @@
-"""A filter with a model of one's own: logistic regression on hashed pieces of three characters.
+"""A custom filter with a model: logistic regression on hashed 3-grams of characters.
 
     python own_model.py GOOD.txt BAD.txt model.npz
     python -m pipelines.wudao --filter 'own_model:Liked?model=model.npz&min_score=0.3'
 
-The class is made once in each worker, so a large model is loaded once. What it measures is a column
-of the audit table, Liked.score, so that other bounds can be tried later on that alone.
+The class is made once in each worker, so a large model is loaded once. Its scores are the column
+Liked.score of the audit table, on which `rethreshold` tries other bounds.
 """
 
 import sys

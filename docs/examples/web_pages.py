@@ -1,4 +1,4 @@
-"""A corpus of one's own: the texts of web pages in WARC files, as crawlers write them.
+"""A custom corpus: the texts of web pages in WARC files, as crawlers write them.
 
     pip install trafilatura warcio
     python -m web_pages --input crawl --tokenizer tiktoken:gpt2
@@ -38,7 +38,7 @@ def pages(stream: BinaryIO) -> Iterator[Mapping[str, Any] | BrokenRecord]:
                     "kind": kind,
                     "html": html,
                 }
-    except ArchiveLoadFailed as error:  # what follows cannot be found: one reject for all of it
+    except ArchiveLoadFailed as error:  # the rest cannot be found: one reject for all of it
         yield BrokenRecord("bad-archive", str(error).encode())
 
 
@@ -53,7 +53,7 @@ def documents(record: Mapping[str, Any], _: Options) -> tuple[Document]:
 def decoded(html: bytes, kind: str) -> str | bytes:
     """Return a page in the encoding that its header names; bytes, if that is none or wrong."""
     named = _CHARSET.search(kind)
-    # What calls itself GB2312 or GBK often has characters that only GB18030 has.
+    # Pages that claim GB2312 or GBK often have characters that only GB18030 has.
     charset = re.sub(r"^(gb2312|gbk)$", "gb18030", named[1].lower()) if named else "ascii"
     try:
         return html.decode(charset)

@@ -17,9 +17,9 @@ from tests.bench.table import machine
 from tests.evidence_page import record
 
 QUESTIONS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
-    "rivals": ("The pipeline beside datatrove's", lambda asked: rivals.measure(asked.python)),
+    "rivals": ("The pipeline compared with datatrove's", lambda asked: rivals.measure(asked.python)),
     "rules": (
-        "Rules, beside datatrove's own filters",
+        "Rules, compared with datatrove's own filters",
         lambda asked: rules.measure(asked.lid_model),
     ),
     "workers": (
@@ -32,11 +32,11 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
         lambda asked: dedup.measure_append(asked.existing or dedup.EXISTING),
     ),
     "dedup-found": (
-        "Planted near-duplicates found, beside datatrove",
+        "Planted near-duplicates found, compared with datatrove",
         lambda asked: dedup.compare(asked.python),
     ),
     "loaders": (
-        "Causal windows per second, beside other loaders",
+        "Causal windows per second, compared with other loaders",
         lambda asked: loaders.measure(asked.python),
     ),
     "blanks": ("GLM windows to rows with blanks", lambda _: blanks.measure()),
