@@ -24,7 +24,7 @@ _LOOK_SECONDS = 0.3
 """Seconds between two looks at what the plans of a job on an engine have noted."""
 
 
-class Progress:
+class StageProgress:
     """Shows a phase while its block runs.
 
     Args:
@@ -46,7 +46,7 @@ class Progress:
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._watch, daemon=True)
 
-    def __enter__(self) -> "Progress":
+    def __enter__(self) -> "StageProgress":
         if self._display.is_notebook:
             self._look()  # from the thread that runs the cell, which the bar then belongs to
         self._thread.start()
@@ -126,7 +126,7 @@ def _follow(notes: Notes, stages: Sequence[str], stop: threading.Event) -> None:
         folder = notes.work / stage
         tasks = {folder / f"{name}.json": weight for name, weight in planned.weights.items()}
         if tasks:
-            with Progress(stage, tasks) as progress:
+            with StageProgress(stage, tasks) as progress:
                 while not (progress.is_done or stop.wait(_LOOK_SECONDS)):
                     pass
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from pipelines.execute.notes import Notes
-from pipelines.execute.progress import Progress, log_finished
+from pipelines.execute.progress import StageProgress, log_finished
 from pipelines.execute.records import finished_record, read_record
 from pipelines.execute.runner import Runner
 from pipelines.execute.task import RunTask, packed
@@ -163,7 +163,7 @@ def do_here(
         log_finished(stage, len(listed) - len(todo), len(listed))
     if todo:
         weights = {folder / f"{item.name}.json": planned.weights[item.name] for item in todo}
-        with Progress(stage, weights):
+        with StageProgress(stage, weights):
             runner.run(todo, packed(prepare_item, (folder, kind.prepare, kind.argument(job))))
 
 

@@ -17,7 +17,10 @@ from tests.bench.table import machine
 from tests.evidence_page import record
 
 QUESTIONS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
-    "rivals": ("The pipeline compared with datatrove's", lambda asked: rivals.measure(asked.python)),
+    "rivals": (
+        "The pipeline compared with datatrove's",
+        lambda asked: rivals.measure(asked.python),
+    ),
     "rules": (
         "Rules, compared with datatrove's own filters",
         lambda asked: rules.measure(asked.lid_model),

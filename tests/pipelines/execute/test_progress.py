@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from pipelines.execute import progress
-from pipelines.execute.progress import Progress
+from pipelines.execute.progress import StageProgress
 
 
 def finish(work: Path, name: str, *, kept: int = 0, dropped: int = 0) -> None:
@@ -24,7 +24,7 @@ def test_the_line_follows_the_records(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(progress, "time", clock)
     weights = {"a": 1, "b": 1, "c": 2}
     tasks = {tmp_path / "map" / f"{name}.json": weight for name, weight in weights.items()}
-    line = Progress("map", tasks, stream=io.StringIO())
+    line = StageProgress("map", tasks, stream=io.StringIO())
     assert line.line() == "map   0 % | 0:00"
     clock.now += 60
     finish(tmp_path, "a", kept=1000, dropped=500)
@@ -41,5 +41,5 @@ def test_a_line_that_nobody_reads_fails_nothing(tmp_path: Path) -> None:
         def flush(self) -> None:
             raise BrokenPipeError
 
-    with Progress("map", {tmp_path / "map" / "a.json": 1}, stream=Closed()):
+    with StageProgress("map", {tmp_path / "map" / "a.json": 1}, stream=Closed()):
         finish(tmp_path, "a", kept=1)
