@@ -22,7 +22,7 @@ from pipelines.corpus import (
     strings,
 )
 from pipelines.job.command import main
-from pipelines.read.endings import JSON_FILES
+from pipelines.read.names import JSON_FILES
 
 _FIELDS = ("title", "abstract", "content")
 

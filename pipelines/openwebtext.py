@@ -23,7 +23,7 @@ from pipelines.corpus import (
     strings,
 )
 from pipelines.job.command import main
-from pipelines.read.endings import TEXT_FILES
+from pipelines.read.names import TEXT_FILES
 
 _METADATA = {shared.name: shared.metadata for shared in fields(Options)}
 

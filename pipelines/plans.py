@@ -67,7 +67,8 @@ from pipelines.process.plan import (
 from pipelines.process.processor import Job, MapRecord, prepare_map
 from pipelines.quality import Quality
 from pipelines.quality.selection import joined, recorded_bounds
-from pipelines.read.files import InputFile, Listing
+from pipelines.read.files import InputFile
+from pipelines.read.listing import Listing
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
 from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex

@@ -23,8 +23,8 @@ from pipelines.corpus import (
 )
 from pipelines.corpus.fields import joined_text, value_at
 from pipelines.job.command import main
-from pipelines.read.endings import TEXT_FILES
 from pipelines.read.input_format import Known
+from pipelines.read.names import TEXT_FILES
 from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import CLEAN, READ
 from pipelines.segments.unknown import UNKNOWN

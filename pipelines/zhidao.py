@@ -25,7 +25,7 @@ from pipelines.corpus import (
 )
 from pipelines.corpus.fields import shortened
 from pipelines.job.command import main
-from pipelines.read.endings import JSON_FILES
+from pipelines.read.names import JSON_FILES
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -25,7 +25,7 @@ from pipelines.corpus import (
 )
 from pipelines.corpus.fields import shortened
 from pipelines.job.command import main
-from pipelines.read.endings import JSON_FILES
+from pipelines.read.names import JSON_FILES
 
 _DIGITS = 18
 """A number of votes with more digits exceeds any limit; it is not parsed."""

@@ -12,7 +12,7 @@ from pipelines.commit.unknown import Unknown, unknown_lines
 from pipelines.dedup.tasks import TaskRecord
 from pipelines.merge.tasks import MergeRecord
 from pipelines.process.processor import MapRecord
-from pipelines.read.files import Listing
+from pipelines.read.listing import Listing
 from pipelines.report.write import PAGE, REPORT
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED

@@ -8,9 +8,10 @@ from typing import Any
 from pipelines.corpus.code import CODE, OWN_CODE
 from pipelines.process.resume import unchanged
 from pipelines.quality.selection import EVERY
-from pipelines.read.files import InputFile, Listing
+from pipelines.read.files import InputFile
 from pipelines.read.formats import splits, stored_crc32c
 from pipelines.read.input_format import InputFormat
+from pipelines.read.listing import Listing
 from shards.errors import DamageError, UserError
 from shards.flags import flag_of
 from shards.manifest import NAME, InputEntry, Manifest, TokenizerEntry, distinct_labels

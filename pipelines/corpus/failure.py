@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 
-_MOST_CHARACTERS = 300
+_MAX_CHARACTERS = 300
 
 
 def code_failure(
@@ -22,8 +22,8 @@ def code_failure(
         what: What the module holds.
     """
     text = " ".join(str(error).split())
-    if len(text) > _MOST_CHARACTERS:
-        text = f"{text[:_MOST_CHARACTERS]}…"
+    if len(text) > _MAX_CHARACTERS:
+        text = f"{text[:_MAX_CHARACTERS]}…"
     said = f"{type(error).__name__}: {text}" if text else type(error).__name__
     return UserError(f"the {what} {module}: {doing}: {said}{_place(error)}. Correct its code")
 

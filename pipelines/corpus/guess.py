@@ -20,9 +20,9 @@ from pipelines.read.value import as_text
 RECORDS_READ, RECORDS_TAKEN_APART = 400, 20
 """How many records each recipe reads, and of how many fields are taken away to see their use."""
 
-MOST_TEXTS = 100
+MAX_TEXTS = 100
 
-_LEAST_READ = 0.5
+_MIN_READ = 0.5
 _MANY_KEPT = 3
 _PLAIN = "text"
 
@@ -75,7 +75,7 @@ def guesses(
         form = recipe.reading(options).format
         if (form == "auto" or {form} == {*forms}) and (text_field or not plain):
             found.append(_tried(recipe, options, records[:RECORDS_READ]))
-    fitting = [guess for guess in found if guess.read >= _LEAST_READ * guess.tried > 0]
+    fitting = [guess for guess in found if guess.read >= _MIN_READ * guess.tried > 0]
     fitting = fitting or [guess for guess in found if guess.corpus == _PLAIN and guess.read]
     return sorted(fitting, key=lambda guess: _rank(guess, path), reverse=True)
 
@@ -128,7 +128,7 @@ def _tried(recipe: Recipe, options: Options, records: Sequence[Record]) -> Guess
         kept=tuple(name for name in names if name in kept and name not in shaping),
         dropped=dict(dropped.most_common()),
         rejected=dict(rejected.most_common()),
-        texts=tuple(texts[:MOST_TEXTS]),
+        texts=tuple(texts[:MAX_TEXTS]),
     )
 
 

@@ -64,7 +64,7 @@ _PLAIN = {
 }
 """The label of lid.176 for a code of ISO 639-3, where the two differ."""
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 def parse_languages(
@@ -118,8 +118,8 @@ def _hint(code: str) -> str:
 def _nearest(code: str, labels: Collection[str]) -> str:
     meant = _meant(code)
     close = [label for label in sorted(labels) if plain_code(label) == meant]
-    close = close[:_MOST_NAMED] or nearest(code, labels)
-    few = sorted(labels)[:_MOST_NAMED]
+    close = close[:_MAX_NAMED] or nearest(code, labels)
+    few = sorted(labels)[:_MAX_NAMED]
     rest = " …" if len(labels) > len(few) else ""
     advice = f"did you mean {' or '.join(close)}? " if close else ""
     return f"{advice}it has {len(labels)} labels: {', '.join(few)}{rest}"

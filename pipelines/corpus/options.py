@@ -24,7 +24,7 @@ from shards.flags import REST, count, fraction, moment, names, options_of, posit
 from shards.program import called
 from shards.storage.remote import AnyPath, any_path
 
-MOST_VALIDATION = 0.05
+MAX_VALIDATION = 0.05
 """The largest share of a source's documents that validation takes."""
 
 GROUPS = (
@@ -257,10 +257,10 @@ class Options(Command):
         return cls(**options_of(cls, vars(known)), engine=engine)
 
     def __post_init__(self) -> None:
-        if self.validation > MOST_VALIDATION:
+        if self.validation > MAX_VALIDATION:
             raise UserError(
                 f"--validation {self.validation:g} holds out more than 5 % of the documents; "
-                f"give at most {MOST_VALIDATION:g}"
+                f"give at most {MAX_VALIDATION:g}"
             )
         if not self.languages:
             raise UserError("--languages names no language; give for example zh,en, or all")

@@ -8,7 +8,7 @@ from fractions import Fraction
 MERGE = "merge"
 """In place of shares: make the dataset of what all shares mapped."""
 
-MOST_PARTS = 1000
+MAX_PARTS = 1000
 
 _SHARE = re.compile(r"([0-9]+)/([0-9]+)")
 
@@ -18,9 +18,9 @@ def parse_part(text: str) -> tuple[str, ...]:
     words = tuple(dict.fromkeys(word.strip() for word in text.split(",")))
     for word in words if words != (MERGE,) else ():
         matched = _SHARE.fullmatch(word)
-        if not matched or not 1 <= int(matched[1]) <= int(matched[2]) <= MOST_PARTS:
+        if not matched or not 1 <= int(matched[1]) <= int(matched[2]) <= MAX_PARTS:
             raise argparse.ArgumentTypeError(
-                f"{word!r} is no share of at most {MOST_PARTS} (2/4 is the second of four), and "
+                f"{word!r} is no share of at most {MAX_PARTS} (2/4 is the second of four), and "
                 f"not {MERGE!r}"
             )
     return words

@@ -20,15 +20,11 @@ from pipelines.corpus.code import CODE, code_hash
 from pipelines.corpus.failure import failures_told
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.recipe import Recipe, find_corpus, load_recipe
-from pipelines.read.files import (
-    InputFile,
-    Listing,
-    list_inputs,
-    named_inputs,
-)
+from pipelines.read.files import InputFile, list_inputs, named_inputs
 from pipelines.read.formats import is_whole_array, open_reader
 from pipelines.read.input_file import shown
 from pipelines.read.input_format import InputFormat, Read
+from pipelines.read.listing import Listing
 from pipelines.read.peek import Peek
 from pipelines.read.reader import RecordReader
 from pipelines.read.record import BrokenRecord

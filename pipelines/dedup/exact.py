@@ -29,15 +29,15 @@ ROWS_PER_TASK = 2_000_000
 """Text hashes that a task takes: some 0.1 GB above the size of an idle worker."""
 
 MANY_RANGES = 512
-"""Instead of more ranges than this, tasks take more rows, up to MOST_GROWTH times as many and as
+"""Instead of more ranges than this, tasks take more rows, up to MAX_GROWTH times as many and as
 much memory: every task opens a file of every segment."""
 
-MOST_GROWTH = 8
+MAX_GROWTH = 8
 
 BLOCK_ROWS = 1 << 17
 """Rows that are processed together once a range is sorted."""
 
-MOST_COPIES = 128
+MAX_COPIES = 128
 """Copies within a segment are counted up to this number, in a byte; the last of SIZES is less."""
 
 SIZES = {"2": 2, "3": 3, "4": 4, "5-9": 5, "10-99": 10, "100+": 100}
@@ -49,7 +49,7 @@ class Candidates:
     """The documents whose hash lies in one range, as columns of equal length.
 
     `high`, `low` (the 128-bit hash) and `order` are uint64, `segment` and `row` uint32; `copies`
-    (uint8) is how many documents of the segment have the text, at most MOST_COPIES.
+    (uint8) is how many documents of the segment have the text, at most MAX_COPIES.
     """
 
     high: np.ndarray
@@ -124,7 +124,7 @@ def run_starts(*columns: np.ndarray) -> np.ndarray:
 def num_ranges(num_rows: int, *, rows_per_task: int = 0, many: int = MANY_RANGES) -> int:
     """Return the number of ranges, a power of two, that keeps a task within its rows.
 
-    Beyond `many` a task takes up to MOST_GROWTH times as many rows instead: every file of a
+    Beyond `many` a task takes up to MAX_GROWTH times as many rows instead: every file of a
     step is opened once for each range of the next, and a dataset names a file for each.
 
     Args:
@@ -133,7 +133,7 @@ def num_ranges(num_rows: int, *, rows_per_task: int = 0, many: int = MANY_RANGES
         many: That number.
     """
     least = rows_per_task or ROWS_PER_TASK
-    rows = min(max(least, -(-num_rows // many)), MOST_GROWTH * least)
+    rows = min(max(least, -(-num_rows // many)), MAX_GROWTH * least)
     return 1 << max(0, (max(num_rows, 1) - 1) // rows).bit_length()
 
 

@@ -22,7 +22,7 @@ from shards.range import Range
 
 BAND_ROWS_PER_TASK = 2_000_000
 """Rows of a band that a task takes: some 0.1 GB above the size of an idle worker. Of very large
-corpora it takes up to MOST_GROWTH times as many, as of the other two."""
+corpora it takes up to MAX_GROWTH times as many, as of the other two."""
 
 CANDIDATES_PER_TASK = 1_000_000
 """Candidates of earlier generations that a task compares at most."""
@@ -30,9 +30,9 @@ CANDIDATES_PER_TASK = 1_000_000
 SLOTS_PER_TASK = 500_000
 """Documents whose slots a task writes: about 0.1 GB."""
 
-MOST_SLICES = 10_000_000
+MAX_SLICES = 10_000_000
 """Segments x tasks that each read a part of all of them: tasks take more rows to stay below it, as
-far as MOST_GROWTH allows."""
+far as MAX_GROWTH allows."""
 
 TEXTS_PER_SEGMENT = 45_000
 """About as many as a split of web pages has that is as large as --split-bytes by default."""
@@ -199,7 +199,7 @@ def many_ranges(texts: int, dedup: str) -> int:
     """
     hashes = NUM_BANDS + 2 if dedup == "minhash" else 1
     segments = texts / TEXTS_PER_SEGMENT
-    return max(1, min(MANY_RANGES, int(MOST_SLICES / max(1, hashes * segments))))
+    return max(1, min(MANY_RANGES, int(MAX_SLICES / max(1, hashes * segments))))
 
 
 def _known_figures(records: Iterable[TaskRecord]) -> dict[str, int]:

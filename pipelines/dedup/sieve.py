@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.bands import Signers, write_bands, write_slots
-from pipelines.dedup.exact import MOST_COPIES, run_starts
+from pipelines.dedup.exact import MAX_COPIES, run_starts
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
 from pipelines.segments.rows import DUPLICATE
 from pipelines.segments.segment import SieveCounts, with_suffix
@@ -87,7 +87,7 @@ class Sieve:
             "hash_low": self._low[distinct],
             "order": self._order[distinct],
             "row": row[distinct],
-            "copies": np.minimum(copies, MOST_COPIES).astype(np.uint8),
+            "copies": np.minimum(copies, MAX_COPIES).astype(np.uint8),
         }
         self.files["hashes"] = write_table(with_suffix(stem, "hashes"), pa.table(hashes))
         if self._signatures is None:

@@ -21,8 +21,9 @@ from pipelines.corpus.sources import (
 from pipelines.job.build import Build, check_same, started
 from pipelines.job.ready import check_ready
 from pipelines.plans import JobSpec
-from pipelines.read.files import InputFile, Listing
+from pipelines.read.files import InputFile
 from pipelines.read.input_format import InputFormat
+from pipelines.read.listing import Listing
 from pipelines.segments.index import Earlier
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest, lock_dataset, read_current_manifest

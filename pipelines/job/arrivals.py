@@ -8,7 +8,8 @@ import logging
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from pipelines.read.files import InputFile, Listing
+from pipelines.read.files import InputFile
+from pipelines.read.listing import Listing
 from pipelines.read.remarks import left_out
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")

@@ -31,7 +31,8 @@ from pipelines.plans import FILES, SPEC, JobFiles, JobSpec, made_by, mapped, pla
 from pipelines.process.first_records import FirstFiles, check_first_records
 from pipelines.process.plan import forget_mapped, log_part
 from pipelines.process.processor import Job
-from pipelines.read.files import InputFile, Listing
+from pipelines.read.files import InputFile
+from pipelines.read.listing import Listing
 from pipelines.steps.description import StepsInfo, describe_run
 from shards import manifest as manifests
 from shards.errors import UserError

@@ -17,7 +17,7 @@ from pipelines.corpus.recipe import Recipe
 from pipelines.corpus.sources import input_specs
 from pipelines.read.files import input_names, input_paths
 from pipelines.read.hub import is_hub_dataset
-from pipelines.read.wildcards import at_wildcard
+from pipelines.read.names import at_wildcard
 from shards.errors import UserError
 from shards.manifest import NAME, WORK, read_manifest
 from shards.paths import check_sources

@@ -13,6 +13,7 @@ from pipelines.read.formats import open_reader, splits
 from pipelines.read.input_format import InputFormat
 from pipelines.read.peek import Peek, foreign_format
 from pipelines.read.record import Damage, Record
+from pipelines.read.shape import BY_COLUMNS
 from pipelines.read.split import FileSplit
 from pipelines.read.stream import open_stream
 from pipelines.read.value import text_of
@@ -61,6 +62,8 @@ def look_at(file: InputFile) -> Head:
     try:
         form = peek.format
         peek.check()
+        if peek.is_by_columns:
+            raise UserError(f"The input {file.path} is one object of many records. {BY_COLUMNS}.")
         return _head(file, peek)
     except UserError as error:
         head = b"" if form == "parquet" else _head_of(peek)

@@ -9,10 +9,11 @@ from itertools import zip_longest
 
 from pipelines.corpus.guess import Guess, guesses, read_share
 from pipelines.look.heads import Head, look_at
-from pipelines.read.endings import FROM_TABLES, TABLES, TEXT_FILES, ending_of, matcher
 from pipelines.read.fields import Field, fields_of, text_field
-from pipelines.read.files import InputFile, Listing, input_paths, list_inputs
+from pipelines.read.files import InputFile, input_paths, list_inputs
 from pipelines.read.hub import is_hub_dataset
+from pipelines.read.listing import Listing
+from pipelines.read.names import FROM_TABLES, TABLES, TEXT_FILES, ending_of, matcher
 from pipelines.read.record import Record
 from pipelines.read.remarks import copies, gaps, left_out
 from pipelines.steps.langid import AUTO, installed_model, load_identifier
@@ -20,10 +21,10 @@ from shards.errors import UserError
 from shards.manifest import NAME
 from shards.storage.address import is_url
 
-MOST_HEADS = 8
+MAX_HEADS = 8
 """Files whose beginnings are looked at, over all kinds; each kind has one at least."""
 
-_LEAST_READ = 0.5
+_MIN_READ = 0.5
 """Share of the records of a format that a command reads which is given them."""
 
 
@@ -136,7 +137,7 @@ def _with_records(seen: Look, files: Sequence[InputFile]) -> Look:
     found = guesses(records[forms[0]], forms=forms[:1], text_field=name, path=seen.path)
     if found and len(forms) > 1:
         best = found[0]
-        others = [form for form in forms[1:] if read_share(best, records[form]) >= _LEAST_READ]
+        others = [form for form in forms[1:] if read_share(best, records[form]) >= _MIN_READ]
         forms = [forms[0], *others]
         found = guesses(_records(seen, forms), forms=forms, text_field=name, path=seen.path)
     endings = {kind.ending for kind in seen.taken if kind.form in forms}
@@ -165,7 +166,7 @@ def _kinds(listing: Listing, is_read: Callable[[str], bool]) -> tuple[FileKind, 
     for file in (*listing.files, *odd):
         files.setdefault(ending_of(file.relative), []).append(file)
     taken = {ending for ending, of in files.items() if is_read(of[0].relative)}
-    each = max(1, MOST_HEADS // max(1, len(taken)))
+    each = max(1, MAX_HEADS // max(1, len(taken)))
     kinds = [
         _kind(ending, of, heads=each if ending in taken else 0) for ending, of in files.items()
     ]

@@ -9,9 +9,9 @@ from pipelines.corpus.guess import Guess
 from pipelines.corpus.options import Options
 from pipelines.look.heads import Head
 from pipelines.look.look import FileKind, Look
-from pipelines.read.endings import ending_of, matcher
 from pipelines.read.fields import Field
 from pipelines.read.input_file import common_start
+from pipelines.read.names import ending_of, matcher
 from pipelines.report.columns import cut, table, width
 from pipelines.report.formats import byte_size
 from shards.program import called
@@ -21,13 +21,13 @@ from shards.storage.address import is_url
 COLUMNS = 96
 """No line but those of paths and commands is wider."""
 
-MOST_FIELDS, MOST_KINDS, MOST_REFUSED = 24, 10, 5
-_LEAST_EXAMPLE = 20
-_LEAST_SHARE = 0.005
+MAX_FIELDS, MAX_KINDS, MAX_REFUSED = 24, 10, 5
+_MIN_EXAMPLE = 20
+_MIN_SHARE = 0.005
 _RARE = 0.02
 """Languages with a smaller share of the texts are not asked for."""
 
-MOST_REJECTED: float = Options().max_reject_rate
+MAX_REJECTED: float = Options().max_reject_rate
 """Share of the records."""
 
 _IF_ALL = "more than --max-reject-rate allows; --plan samples all files"
@@ -74,10 +74,10 @@ def _kinds(look: Look) -> Iterator[str]:
             byte_size(kind.num_bytes),
             _what(kind),
         )
-        for kind in look.kinds[:MOST_KINDS]
+        for kind in look.kinds[:MAX_KINDS]
     ]
     yield from table(rows, left=(0, 3))
-    rest = look.kinds[MOST_KINDS:]
+    rest = look.kinds[MAX_KINDS:]
     if rest:
         yield f"and {len(rest)} more endings: {_files(sum(kind.num_files for kind in rest))}"
 
@@ -100,8 +100,8 @@ def _what(kind: FileKind) -> str:
 def _faults(look: Look) -> Iterator[str]:
     """Yield what would be refused or quarantined, and what becomes of a run then."""
     faults = [fault for head in look.heads for fault in _of_head(head)]
-    faults += [f"{path} {why}" for path, why in [*look.refused.items()][:MOST_REFUSED]]
-    left = len(look.refused) - MOST_REFUSED
+    faults += [f"{path} {why}" for path, why in [*look.refused.items()][:MAX_REFUSED]]
+    left = len(look.refused) - MAX_REFUSED
     faults += [f"and {left:,} more files or folders that cannot be taken"] * (left > 0)
     if not faults:
         return
@@ -112,7 +112,7 @@ def _faults(look: Look) -> Iterator[str]:
     if any(head.refusal for head in look.heads):
         yield "a run stops at files that it cannot read: fix them, or name the others by a glob"
     damaged = sum(head.damaged for head in look.heads)
-    if damaged > MOST_REJECTED * (damaged + sum(len(head.records) for head in look.heads)):
+    if damaged > MAX_REJECTED * (damaged + sum(len(head.records) for head in look.heads)):
         yield f"of these records, unread ones are {_IF_ALL}"
 
 
@@ -130,19 +130,19 @@ def _of_head(head: Head) -> Iterator[str]:
 
 def _fields(look: Look) -> Iterator[str]:
     rows = [("field", "type", "in", "chars", "example")]
-    for field in look.fields[:MOST_FIELDS]:
+    for field in look.fields[:MAX_FIELDS]:
         kinds = " or ".join(visible_line(kind) for kind in field.types[:2])
         chars = f"{field.chars:,.0f}" if field.chars else ""
         rows.append((_name(field, look), kinds, f"{100 * field.present:.0f} %", chars, ""))
     lines = list(table(rows, left=(0, 1, 4)))
-    room = max(_LEAST_EXAMPLE, COLUMNS - max(map(width, lines[1:])) - 2)
+    room = max(_MIN_EXAMPLE, COLUMNS - max(map(width, lines[1:])) - 2)
     filled = [rows[0]] + [
         (*row[:4], example(field.example, room))
         for row, field in zip(rows[1:], look.fields, strict=False)
     ]
     yield from table(filled, left=(0, 1, 4))
-    if len(look.fields) > MOST_FIELDS:
-        yield f"and {len(look.fields) - MOST_FIELDS} more fields"
+    if len(look.fields) > MAX_FIELDS:
+        yield f"and {len(look.fields) - MAX_FIELDS} more fields"
 
 
 def _name(field: Field, look: Look) -> str:
@@ -179,7 +179,7 @@ def _account(guess: Guess) -> Iterator[str]:
     if guess.dropped:
         yield f"          it drops {_counts(guess.dropped)}"
     if guess.rejected:
-        many = sum(guess.rejected.values()) > MOST_REJECTED * guess.tried
+        many = sum(guess.rejected.values()) > MAX_REJECTED * guess.tried
         yield f"          it quarantines {_counts(guess.rejected)}{':' * many}"
         if many:
             yield f"          of these records {_IF_ALL}"
@@ -191,7 +191,7 @@ def _counts(counts: Mapping[str, int]) -> str:
 
 def _shares(shares: Mapping[str, float]) -> str:
     shown = [f"{name} {100 * share:.0f} %" for name, share in shares.items()]
-    rest = [share for share in shares.values() if share < _LEAST_SHARE]
+    rest = [share for share in shares.values() if share < _MIN_SHARE]
     return ", ".join(shown[: max(1, min(6, len(shown) - len(rest)))])
 
 

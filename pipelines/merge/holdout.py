@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from pipelines.corpus.options import MOST_VALIDATION
+from pipelines.corpus.options import MAX_VALIDATION
 from pipelines.merge.slices import find_held_out
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.index import SegmentIndex
@@ -60,7 +60,7 @@ def holdout_threshold(
     """Return the holdout hash below which a source's surviving documents are validation.
 
     It holds out the fraction, but at least LEAST_VALIDATION documents and at most the share
-    MOST_VALIDATION of the survivors.
+    MAX_VALIDATION of the survivors.
 
     Args:
         plan: The plan.
@@ -74,7 +74,7 @@ def holdout_threshold(
         return 0
     stems = plan.stems(work, source)
     survivors = sum(plan.segments[number].documents for number in stems) - dropped
-    most = int(survivors * MOST_VALIDATION)
+    most = int(survivors * MAX_VALIDATION)
     if not most:
         return 0
     bound = hash_bound(fraction)

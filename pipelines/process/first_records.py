@@ -33,6 +33,7 @@ from pipelines.read.input_file import shown
 from pipelines.read.packs import packs
 from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
+from pipelines.read.shape import BY_COLUMNS
 from pipelines.read.split import FileSplit
 from pipelines.segments.rows import REJECTS
 from shards.errors import UserError
@@ -138,11 +139,14 @@ def check_sources(first: FirstFiles) -> list[str]:
         is_allowed = options.max_reject_rate > Options.max_reject_rate or source in first.known
         if not (is_read or _may_be_unread(options) or (is_whole and is_allowed)):
             raise found.error(whole=is_whole)
-    return [*check_wanted(all_wanted, known=first.known), *_wrapped(first)]
+    return [*check_wanted(all_wanted, known=first.known), *_odd_files(first)]
 
 
-def _wrapped(first: FirstFiles) -> Iterator[str]:
-    """Yield a warning for each source of which lines are taken that seem to be parts of a text."""
+def _odd_files(first: FirstFiles) -> Iterator[str]:
+    """Yield a warning for each source whose first file seems to hold other documents than it has.
+
+    Its lines may be parts of one text, or its only object a table of which one text is read.
+    """
     for own in [] if first.job.options.watch else _by_source(first.files):
         reading = first.job.corpora[own[0].source].reading
         peek = Peek(own[0].path, reading)
@@ -152,6 +156,8 @@ def _wrapped(first: FirstFiles) -> Iterator[str]:
                 "one text: give --format file to make a document of each file, or --format lines "
                 "if each line is one"
             )
+        if peek.is_by_columns:
+            yield f"{shown(peek.path)} is one object of many records. {BY_COLUMNS}"
 
 
 def _may_be_unread(options: Options) -> bool:

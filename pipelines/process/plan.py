@@ -13,8 +13,9 @@ from pipelines.execute.workers import MOST_DEATHS
 from pipelines.process.parts import describe_ranges, shares_for, tasks_of_part
 from pipelines.process.processor import Job, MapRecord, MapTask, record_names
 from pipelines.process.resume import changed_versions, is_usable
-from pipelines.read.files import InputFile, Listing
+from pipelines.read.files import InputFile
 from pipelines.read.formats import splits
+from pipelines.read.listing import Listing
 from pipelines.read.packs import packs
 from pipelines.read.peek import Peek
 from pipelines.read.split import FileSplit

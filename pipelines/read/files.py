@@ -9,100 +9,27 @@ import logging
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import BinaryIO
 
-from pipelines.read.hidden import without_descriptions
 from pipelines.read.hub import find_hub_dataset, is_hub_dataset
-from pipelines.read.input_file import FoundFiles, joined, shown, some_of
 from pipelines.read.input_file import InputFile as InputFile  # noqa: PLC0414 - a public name
+from pipelines.read.input_file import shown
+from pipelines.read.listing import Listing, in_one_folder
 from pipelines.read.local_files import find_local
-from pipelines.read.remarks import copies, gaps, left_out
 from pipelines.read.remote_files import find_remote, open_remote
 from shards.errors import UserError
 from shards.storage.address import is_url
 
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
+_DESCRIPTIONS = ("state.json", "dataset_info.json", "dataset_dict.json")
+"""What Dataset.save_to_disk and DatasetDict.save_to_disk write about their Arrow files."""
+
 _LOG = logging.getLogger("corpusmill")
 _LOCAL = re.compile("^(file|local)://")
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class Listing:
-    """What inputs name at one moment."""
-
-    files: list[InputFile]
-    refused: dict[InputFile, str]
-    """What cannot be taken as it is, and why: files, and folders, whose paths end with a slash."""
-    unmatched: list[str] = dataclasses.field(default_factory=list)
-    """Files of folders whose names do not match."""
-    hidden: list[str] = dataclasses.field(default_factory=list)
-    """Files, and folders with a slash, that have to be named to be read."""
-    searched: frozenset[str] = frozenset()
-    """Sources that are not one file which was named."""
-
-    @classmethod
-    def joined(cls, listings: Iterable["Listing"]) -> "Listing":
-        """Return what several listings hold, files by source and path."""
-        whole = cls(files=[], refused={})
-        searched = set[str]()
-        for listing in listings:
-            whole.files.extend(listing.files)
-            whole.refused.update(listing.refused)
-            whole.unmatched.extend(listing.unmatched)
-            whole.hidden.extend(listing.hidden)
-            searched |= listing.searched
-        whole.files.sort(key=lambda file: file.name)
-        return dataclasses.replace(whole, searched=frozenset(searched))
-
-    @cached_property
-    def _names(self) -> set[tuple[str, str]]:
-        return {file.name for file in (*self.files, *self.refused)}
-
-    def may_have(self, source: str, relative: str) -> bool:
-        """Return whether a file is there, or may be in a folder that cannot be listed."""
-        parents = PurePosixPath(relative).parents
-        names = [relative, *(f"{folder}/" for folder in parents)]
-        return any((source, name) in self._names for name in names)
-
-    def log_remarks(self) -> None:
-        """Log what people should know: what is left out, what is missing, what is there twice."""
-        everything = (*self.files, *self.refused)
-        for line in (
-            *left_out(self.unmatched, self.hidden),
-            *gaps(everything, searched=self.searched),
-            *copies(self.files),
-        ):
-            _LOG.warning("%s", line)
-
-    def named(self) -> str:
-        """Return some of what cannot be taken, with the reasons, as part of a message."""
-        odd = [f"{shown(file.path)} {why}" for file, why in self.refused.items()]
-        return some_of(odd, between="; ")
-
-    def check(self, advice: str = "") -> None:
-        """Check that everything can be taken.
-
-        Args:
-            advice: What the user can do besides mending the input.
-
-        Raises:
-            UserError: Something cannot; the message names it.
-        """
-        if self.refused:
-            number = len(self.refused)
-            start = (
-                "The input"
-                if number == 1
-                else f"{number} files or folders of the input cannot be read:"
-            )
-            raise UserError(
-                f"{start} {self.named()}. Fix the input, or remove what is not part of it{advice}."
-            )
 
 
 def match_inputs(
@@ -151,25 +78,35 @@ def list_inputs(
     remedy = "it is taken once it is not" if growing else "fetch it again"
     listings = []
     for source, paths in named_inputs(specs, default_name):
-        found = joined([_find(path, patterns, growing=growing) for path in paths])
-        files = [dataclasses.replace(file, source=source) for file in found.files]
-        files, described = without_descriptions(files)
-        refused = {file: f"is empty (0 bytes): {remedy}" for file in files if not file.bytes}
-        for file, why in found.refused.items():
-            refused[dataclasses.replace(file, source=source)] = why
-        listings.append(
-            Listing(
-                files=[file for file in files if file.bytes],
-                refused=refused,
-                unmatched=found.unmatched,
-                hidden=[*found.hidden, *described],
-                searched=frozenset() if found.is_file else frozenset({source}),
-            )
-        )
+        found = [_find(path, patterns, growing=growing) for path in paths]
+        listings.append(_without_empty(in_one_folder(found, source), remedy))
     listing = Listing.joined(listings)
     if len(specs) > 1:  # one path names each file once
         _check_distinct(listing.files)
     return listing
+
+
+def _without_empty(listing: Listing, remedy: str) -> Listing:
+    """Return a listing that refuses empty files, and leaves out descriptions of Arrow files."""
+    folders = {_folder(file.path) for file in listing.files if file.path.endswith(".arrow")}
+    folders |= {_folder(folder) for folder in folders}  # of a DatasetDict
+    described = {
+        file.path
+        for file in listing.files
+        if _folder(file.path) in folders and file.path.rpartition("/")[2] in _DESCRIPTIONS
+    }
+    files = [file for file in listing.files if file.path not in described]
+    empty = {file: f"is empty (0 bytes): {remedy}" for file in files if not file.bytes}
+    return dataclasses.replace(
+        listing,
+        files=[file for file in files if file.bytes],
+        refused={**empty, **listing.refused},
+        hidden=[*listing.hidden, *sorted(described)],
+    )
+
+
+def _folder(path: str) -> str:
+    return path.rpartition("/")[0]
 
 
 def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
@@ -281,7 +218,7 @@ def _check_names(names: Sequence[str | None]) -> None:
         raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
 
 
-def _find(path: str, patterns: Sequence[str], *, growing: bool) -> FoundFiles:
+def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Listing:
     """Return the files that a path names, and what of it cannot be read, with the reason."""
     if is_hub_dataset(path):
         return find_hub_dataset(path)

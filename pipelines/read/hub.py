@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.read.input_file import FoundFiles, InputFile, shown, some_of
+from pipelines.read.input_file import InputFile, shown, some_of
+from pipelines.read.listing import Listing
 from shards.errors import UserError
 from shards.secrets import without_secrets
 from shards.storage.address import error_text
@@ -70,7 +71,7 @@ def parse_hub_dataset(text: str) -> DatasetSpec:
     )
 
 
-def find_hub_dataset(text: str) -> FoundFiles:
+def find_hub_dataset(text: str) -> Listing:
     """Return the data files of a dataset, in no particular order.
 
     Their paths are hf://datasets/OWNER/NAME@COMMIT/..., their relative paths
@@ -94,7 +95,7 @@ def find_hub_dataset(text: str) -> FoundFiles:
             )
             for info in _infos(spec, paths, commit=commit)
         ]
-    return FoundFiles(root=_PREFIX, files=files)
+    return Listing(root=_PREFIX, files=files)
 
 
 # datasets and huggingface_hub are an extra and take seconds to import, so each function that uses

@@ -3,14 +3,11 @@
 import logging
 import os
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from dataclasses import dataclass
 from pathlib import PurePath
 
-from pipelines.read.endings import COMPRESSIONS
-from shards.errors import UserError
+from pipelines.read.names import COMPRESSIONS
 from shards.shown import visible_line
-from shards.storage.address import is_url
 
 NAMES_SHOWN = 5
 
@@ -44,62 +41,6 @@ class InputFile:
     def version(self) -> tuple[int, int, str]:
         """Size, time and etag: what tells it from a later version, wherever it lies."""
         return self.bytes, self.mtime_ns, self.etag
-
-
-@dataclass(frozen=True, kw_only=True)
-class FoundFiles:
-    """What one path of an input names."""
-
-    root: str
-    """The folder that the files' relative paths begin at; hf: for datasets of the hub."""
-    files: list[InputFile]
-    refused: dict[InputFile, str] = field(default_factory=dict)
-    """What cannot be read, with the reason, as the end of a sentence: files, and folders, whose
-    paths end with a slash."""
-    unmatched: list[str] = field(default_factory=list)
-    """Files of a folder whose names do not match."""
-    hidden: list[str] = field(default_factory=list)
-    """Files, and folders with a slash, that have to be named to be read."""
-    is_file: bool = False
-    """The path is that of a file, which is read whatever its name."""
-
-
-def joined(paths: Sequence[FoundFiles]) -> FoundFiles:
-    """Return what several paths name, relative to the folder that they have in common.
-
-    Raises:
-        UserError: They have none, as a path and a URL.
-    """
-    if len(paths) == 1:
-        return paths[0]
-    root = _common_folder([path.root for path in paths])
-    whole = FoundFiles(root=root, files=[])
-    for path in paths:
-        below = path.root.removeprefix(root).strip("/")
-        start = f"{below}/" * bool(below)
-        whole.files.extend(_moved(file, start) for file in path.files)
-        whole.refused.update({_moved(file, start): why for file, why in path.refused.items()})
-        whole.unmatched.extend(path.unmatched)
-        whole.hidden.extend(path.hidden)
-    return whole
-
-
-def _moved(file: InputFile, start: str) -> InputFile:
-    return replace(file, relative=f"{start}{file.relative}")
-
-
-def _common_folder(roots: Sequence[str]) -> str:
-    """Return the deepest folder that contains all of some folders."""
-    parts = zip(*(root.split("/") for root in roots), strict=False)
-    same = [names[0] for names in takewhile(lambda names: len({*names}) == 1, parts)]
-    host = 3  # parts of s3://bucket
-    if not same or (any(map(is_url, roots)) and len(same) < host):
-        raise UserError(
-            f"The inputs {shown(roots[0])} and {shown(next(r for r in roots if r != roots[0]))} "
-            "have no folder in common: give each input a name, as in --input news=PATH --input "
-            "books=PATH."
-        )
-    return "/".join(same)
 
 
 def common_start(texts: Sequence[str]) -> str:

@@ -7,10 +7,10 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path, PurePath
 
-from pipelines.read.endings import advice_on, advice_on_names, matcher
-from pipelines.read.input_file import FoundFiles, InputFile, any_of, shown, some_of, warn_of_links
+from pipelines.read.input_file import InputFile, any_of, shown, some_of, warn_of_links
+from pipelines.read.listing import Listing
+from pipelines.read.names import advice_on, advice_on_names, at_wildcard, matcher
 from pipelines.read.tree import Findings, expand, named_once, search, why_not
-from pipelines.read.wildcards import at_wildcard
 from shards.errors import UserError
 from shards.program import called
 from shards.spelling import nearest
@@ -27,7 +27,7 @@ _MAX_COMPARED = 10_000
 """Names in a folder that a mistyped one is compared with."""
 
 
-def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> FoundFiles:
+def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> Listing:
     """Return the files that a path names, each once, by their paths, and what cannot be read.
 
     Args:
@@ -57,7 +57,7 @@ def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> 
     for folder, why in sorted(findings.refused.items()):
         name, relative = _spelt(folder.absolute()), _spelt(folder.relative_to(root))
         refused[InputFile(path=f"{name}/", relative=f"{relative}/", bytes=0)] = why
-    return FoundFiles(
+    return Listing(
         root=_spelt(root.absolute()),
         files=[file for file, why in described if not why],
         refused=refused,

@@ -15,11 +15,11 @@ from functools import cached_property
 from pipelines.read.arrow import arrow_columns
 from pipelines.read.compressed import SUFFIXES, compression, is_compressed
 from pipelines.read.encoding import iconv, other_encoding, wide_encoding
-from pipelines.read.endings import FROM_TABLES, without_compression
 from pipelines.read.files import open_input, readable
 from pipelines.read.input_format import Format, InputFormat, Known
 from pipelines.read.json_object import object_record
 from pipelines.read.json_scan import array_start, spans_lines
+from pipelines.read.names import FROM_TABLES, without_compression
 from pipelines.read.record import BOM, Record
 from pipelines.read.row_groups import open_parquet
 from pipelines.read.rows import check_columns
@@ -47,6 +47,8 @@ _ENDINGS: Mapping[str, Known] = {
     ".parquet": "parquet",
     ".arrow": "arrow",
 }
+_BY_COLUMNS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*+"\s*:\s*\{\s*"0"\s*:')
+"""The beginning of {"text": {"0": …"""
 _EXPECTED: Mapping[Format, tuple[str, str]] = {
     "json": ("JSON array of objects", '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8'),
     "jsonl": ("JSON lines", 'an object on each line, for example {"text": ...}, in UTF-8'),
@@ -133,6 +135,13 @@ class Peek:
     def looks_wrapped(self) -> bool:
         """Whether its lines seem to be parts of one text."""
         return self.format == "lines" and _looks_wrapped(self.head)
+
+    @property
+    def is_by_columns(self) -> bool:
+        """Whether it seems to be one object that holds a table by columns, as pandas writes it."""
+        if self.format not in ("jsonl", "objects") or b"\n{" in self.head:
+            return False
+        return _BY_COLUMNS.match(self.head.removeprefix(BOM)) is not None
 
     def check(self) -> None:
         """Check that the file is not obviously something other than its format.

@@ -8,8 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import islice
 
-from pipelines.read.endings import advice_on, advice_on_names, ending_of, stem_of
 from pipelines.read.input_file import NAMES_SHOWN, InputFile, common_start, shown, some_of
+from pipelines.read.names import advice_on, advice_on_names, ending_of, stem_of
 
 _MAX_ENDINGS, _MAX_NUMBERS = 8, 20
 

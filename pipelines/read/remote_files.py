@@ -9,10 +9,9 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, BinaryIO
 
-from pipelines.read.endings import matcher
-from pipelines.read.hidden import hidden_part
-from pipelines.read.input_file import FoundFiles, InputFile, any_of, some_of, warn_of_links
-from pipelines.read.wildcards import at_wildcard
+from pipelines.read.input_file import InputFile, any_of, some_of, warn_of_links
+from pipelines.read.listing import Listing
+from pipelines.read.names import at_wildcard, hidden_part, matcher
 from shards.errors import UserError
 from shards.secrets import without_secrets
 from shards.storage.address import check_address, explained, retried
@@ -28,7 +27,7 @@ _VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "VersionId")
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
 
 
-def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> FoundFiles:
+def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> Listing:
     """Return the files that a URL names, and what cannot be read, as `find_local` does for a path.
 
     A web address names a folder if it ends with a slash. Listings are fetched page by page.
@@ -101,7 +100,7 @@ class _RetriedReads(io.RawIOBase):
         super().close()
 
 
-def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: bool) -> FoundFiles:
+def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: bool) -> Listing:
     system, path = location.system, location.path
     wild = False
     try:
@@ -109,7 +108,7 @@ def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: 
         if info["type"] != "directory" and not url.endswith("/"):
             root = path.rpartition("/")[0]
             file = location.file({**info, "name": path}, root=root)
-            return FoundFiles(root=location.url(root), files=[file], is_file=True)
+            return Listing(root=location.url(root), files=[file], is_file=True)
     except FileNotFoundError:
         wild = glob.has_magic(path)
         if not (wild or growing):
@@ -148,9 +147,9 @@ def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
 
 def _chosen(
     location: "_Location", infos: Sequence[_Info], patterns: Sequence[str], *, root: str
-) -> tuple[FoundFiles, list[str]]:
+) -> tuple[Listing, list[str]]:
     """Return the files that match and what is left out, and links astray that do not match."""
-    found = FoundFiles(root=location.url(root), files=[])
+    found = Listing(root=location.url(root))
     astray: list[str] = []
     matching = matcher(patterns)
     for info in infos:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-_PANDAS = (
+BY_COLUMNS = (
     'This looks like a table by columns, as pandas writes it. Write its rows: python -c "import '
     "pandas; pandas.read_json('FILE').to_json('NEW.jsonl', orient='records', lines=True, "
     'force_ascii=False)"'
@@ -22,7 +22,7 @@ def advice_on(record: Mapping[str, Any]) -> str:
         A sentence without its full stop; "" if it does not look like that.
     """
     if any(isinstance(value, Mapping) and _are_numbers(value) for value in record.values()):
-        return _PANDAS
+        return BY_COLUMNS
     for name, value in record.items():
         if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
             return (

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from pipelines.read.hidden import is_hidden, is_named
 from pipelines.read.input_file import shown
+from pipelines.read.names import is_hidden, is_named
 from shards.errors import UserError
 
 _NOT_THERE = {errno.ENOENT, errno.ENOTDIR}

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator, Sequence
 
-from pipelines.read.endings import TEXT_FILES
-from pipelines.read.files import Listing, list_inputs
+from pipelines.read.files import list_inputs
 from pipelines.read.formats import open_reader, splits
 from pipelines.read.input_format import InputFormat
+from pipelines.read.listing import Listing
+from pipelines.read.names import TEXT_FILES
 from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
 

@@ -24,4 +24,4 @@ def test_how_many_files_of_a_hash_there_are_goes_by_the_texts_alone(
         found = dedup.num_ranges(texts, rows_per_task=rows_per_task, many=many)
         assert found == ranges
         if ranges > 1:
-            assert texts / ranges <= dedup.MOST_GROWTH * rows_per_task
+            assert texts / ranges <= dedup.MAX_GROWTH * rows_per_task

@@ -10,7 +10,8 @@ from pipelines.job.arrivals import (
     NAMED_AFTER,
     Arrivals,
 )
-from pipelines.read.files import InputFile, Listing
+from pipelines.read.files import InputFile
+from pipelines.read.listing import Listing
 
 NOW = 1e9
 A = InputFile(source="s", path="/in/a", relative="a", bytes=1, mtime_ns=0)

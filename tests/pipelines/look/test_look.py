@@ -91,6 +91,16 @@ def test_files_are_one_input(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert shlex.split(line)[3:6] == ["--input", *files]
 
 
+def test_no_command_reads_one_text_of_a_table_by_columns(tmp_path: Path) -> None:
+    table = {"text": {"0": "one long text", "1": "another long text"}}
+    seen = look(str(write(tmp_path / "a.jsonl", [table])))
+    assert not seen.guesses
+    assert "as pandas writes it" in "\n".join(page(seen))
+    assert look(
+        str(write(tmp_path / "b.jsonl", [{"n": {"0": "a"}, "text": "a b c d"}] * 2))
+    ).guesses
+
+
 def test_files_without_an_ending_are_read_by_a_glob(tmp_path: Path) -> None:
     for name in ("AA/wiki_00", "AA/wiki_01", "AB/wiki_00"):
         write(tmp_path / name, [PAGE] * 3)

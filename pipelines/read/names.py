@@ -1,12 +1,15 @@
-"""Endings of file names: which files of a folder count, and what reads the others.
+"""Names of files: which of a folder count, and what reads the others.
 
-Upper and lower case are the same.
+Endings are compared without case. Hidden names belong to systems and programs, or to unfinished
+files: git-annex keeps the files in .git that the links of a work tree lead to; the cache of the
+Hugging Face hub has an empty file in .no_exist for each that a repository lacks; Hadoop and Spark
+write unfinished files to _temporary; __MACOSX has a part of each file that macOS packed.
 """
 
 import glob
 import re
 from collections.abc import Callable, Sequence
-from fnmatch import translate
+from fnmatch import fnmatchcase, translate
 from pathlib import PurePosixPath
 
 COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
@@ -37,6 +40,9 @@ TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in 
 _ARCHIVES = (".tar", ".tgz", ".zip", ".rar", ".7z", *(f".tar{packed}" for packed in COMPRESSIONS))
 _OTHER_FORMATS = (".xml", ".html", ".htm", ".pdf", ".docx", ".epub", ".xlsx", ".warc")
 
+_HIDDEN = frozenset(
+    {"_temporary", "__MACOSX", "__pycache__", "_delta_log", "_spark_metadata", "lost+found"}
+)
 _NO_ENDING = re.compile(r"\s|\d\d|.{12}")
 """What stands after a dot in names such as part.00017."""
 
@@ -110,3 +116,37 @@ def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
 
 def _is_plain(text: str) -> bool:
     return "/" not in text and not glob.has_magic(text)
+
+
+def is_hidden(name: str) -> bool:
+    """Return whether a file or folder of this name is read only if it is named itself."""
+    return name.startswith(".") or name in _HIDDEN
+
+
+def is_named(name: str, part: str) -> bool:
+    """Return whether a part of a glob names a hidden file or folder: its first character at least.
+
+    So `*` and `?x` do not match `.x`, as in Python's glob, and `.*` does.
+    """
+    return part[:1] == name[:1] and fnmatchcase(name, part)
+
+
+def hidden_part(relative: str, parts: Sequence[str] = ()) -> str:
+    """Return the path of the first hidden file or folder on the way to a file; "" if none is.
+
+    Args:
+        relative: The file, below the folder that is searched.
+        parts: Those of the glob that found it.
+    """
+    names = relative.split("/")
+    for number, name in enumerate(names, start=1):
+        if is_hidden(name) and not any(is_named(name, part) for part in parts):
+            return "/".join(names[:number]) + ("/" if number < len(names) else "")
+    return ""
+
+
+def at_wildcard(parts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+    """Return the parts of a path before the first with a wildcard, and the others."""
+    magic = [number for number, part in enumerate(parts) if glob.has_magic(part)]
+    first = magic[0] if magic else len(parts)
+    return parts[:first], parts[first:]
