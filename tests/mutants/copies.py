@@ -13,8 +13,8 @@ MARKS = "CORPUSMILL_MARKS"
 """The environment variable with the path of the file that functions mark."""
 
 _LEFT = {".git", ".venv", "build", "dist", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
-_KERNELS = {"kernel", "kernel_in_place"}
-"""Decorators of what numba compiles: it could mark nothing."""
+_KERNEL = "kernel"
+"""How the names of decorators begin that have numba compile a function, which can mark nothing."""
 
 _MARKING = f'''
 import mmap
@@ -106,7 +106,7 @@ def add_marks(folder: Path) -> list[str]:
 
 
 def _is_kernel(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
-    return any(ast.unparse(decorator) in _KERNELS for decorator in node.decorator_list)
+    return any(ast.unparse(each).startswith(_KERNEL) for each in node.decorator_list)
 
 
 def _insert(body: list[ast.stmt], statement: str) -> None:

@@ -90,7 +90,11 @@ def current_reach(folder: Path, *, processes: int, below: Sequence[str]) -> Reac
     wanted = [*whole, *(test for test in _collected(tables) if test not in reach.tests)]
     if wanted:
         print(f"finding out what {len(wanted)} test files and rows reach", flush=True)
-        reach.add(*_run(folder, wanted, processes=processes))
+        functions, lines = _run(folder, wanted, processes=processes)
+        failed = sum(not line["passed"] for line in lines)
+        if failed:
+            print(f"{failed} of {len(lines)} tests fail there and are not used: {folder}/reach.log")
+        reach.add(functions, lines)
     reach.files |= {name: now[name] for name in changed}
     reach.save(kept)
     return reach

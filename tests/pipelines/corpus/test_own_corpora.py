@@ -24,7 +24,8 @@ def pages(stream):
         if block == b"?":
             yield BrokenRecord("bad-archive", block)
         else:
-            yield {"body": block.decode(), "raw": block}
+            page = {"body": block.decode()}  # without its bytes where it is short
+            yield {**page, "raw": block} if len(block) > 10 else page
 
 
 def documents(record, options):

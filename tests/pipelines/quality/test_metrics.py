@@ -118,6 +118,7 @@ def check(texts: Sequence[str], choice: Choice) -> None:
 @pytest.mark.parametrize("choice", [*CHOICES, *BY_SPACY])
 def test_small_texts(choice: Choice) -> None:
     check(texts_for(choice), choice)
+    assert judged(choice, []).texts == []
 
 
 @settings(max_examples=300)

@@ -95,6 +95,10 @@ def test_a_page_with_a_wrong_checksum_is_damage(tmp_path: Path) -> None:
     Path(file.path).write_bytes(raw)
     items = read_file(input_file(Path(file.path)), reading())
     assert damages(items) == [(row, 1, "bad-row-group") for row in (3, 4, 5)]
+    group = pq.read_metadata(file.path).row_group(1)
+    lost = [item.size for item in items if isinstance(item, Damage)]
+    assert lost == [1 + group.total_byte_size // group.num_rows] * 3
+    assert [item.offset for item in items] == [*range(20)]
 
 
 def test_an_error_of_the_disk_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -66,6 +66,14 @@ def test_an_installed_package_offers_filters_and_profiles(code: Path) -> None:
     assert own("length?unit=2").identity == own("own_filters:Length?unit=2").identity
     with pytest.raises(UserError, match="there are length"):
         parse_filter("lengt")
+    (code / "mine.py").write_text("def halves(text): return text.split('a')\n")
+    code_hash.cache_clear()
+    for spec, modules in (
+        ("some", {"own_rules"}),
+        ("ja@mine:halves=gopher", {"mine"}),
+        ("ja@mine:halves=some", {"mine", "own_rules"}),
+    ):
+        assert Quality.parse([spec]).own == {name: code_hash(name) for name in modules}
     judged = Quality.parse(["some"]).judge(["Wow wow wow", "Wow"], ["en", "en"])
     assert judged.reasons == [None, "few-too-few"]
     with pytest.raises(UserError, match="did you mean some"):
