@@ -1,6 +1,8 @@
+import json
 import logging
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -21,8 +23,13 @@ print(len(built.dataset.documents()))
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    output = tmp_path_factory.mktemp("built") / "out"
-    return build("wudao", output=output, shards=2, validation="5%", keep_dropped=True)
+    """A dataset; no time that its run reports is longer than the call."""
+    output, began = tmp_path_factory.mktemp("built") / "out", time.time()
+    made = build("wudao", output=output, shards=2, validation="5%", keep_dropped=True)
+    report, whole = json.loads((output / "report.json").read_text()), time.time() - began
+    times = (made.seconds, report["elapsed"], *report["seconds"].values())
+    assert all(0 <= seconds <= whole + 0.1 for seconds in times)
+    return made
 
 
 def test_a_call_finds_the_dataset_complete_and_leaves_logs_alone(

@@ -3,6 +3,7 @@
 import json
 import math
 import re
+import time
 from collections.abc import Callable
 from itertools import count
 from pathlib import Path
@@ -116,7 +117,9 @@ def test_deepspeeds_monitors_get_the_figures(trial: Trial) -> None:
     section = {"enabled": True, "output_path": str(trial.folder / "csv"), "job_name": "small"}
     settings.write_text(json.dumps({"csv_monitor": section}))
     flags = ("--deepspeed", settings, "--save", run, "--max-steps", 2, "--eval-samples", 3)
-    output = trial.run(*flags, "--eval-every", 2, world=2).output()
+    began = time.monotonic()
+    output = trial.run(*flags, "--eval-every", 1, world=2).output()
+    seconds = time.monotonic() - began
     assert re.search(r"validation: 3 of \d+ windows", output)
     rows = {
         path.stem.removesuffix(".csv"): path.read_text().splitlines()
@@ -132,7 +135,12 @@ def test_deepspeeds_monitors_get_the_figures(trial: Trial) -> None:
         assert [float(value) for _, value in figures] == pytest.approx(wanted)
         assert [int(samples) for samples, _ in figures] == [8, 16][-len(wanted) :]
     assert len(rows["Train_Samples_lr"]) == 3
-    assert "Train_Samples_ms_per_step" in rows
+    step, waiting = (
+        float(rows[f"Train_Samples_{name}"][-1].split(",")[1])
+        for name in ("ms_per_step", "waiting")
+    )
+    assert 1e-3 < step < 1000 * seconds
+    assert 0 <= waiting < 1
 
 
 def test_a_monitor_without_its_package_is_refused(trial: Trial) -> None:

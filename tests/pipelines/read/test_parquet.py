@@ -58,6 +58,7 @@ def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
         assert peak < 8 << 20
         assert [value["text"] for value in values(items)] == ["a", "c"]
         assert damages(items) == [(1, 1, "too-long"), (2, 1, "too-long")]
+        assert [item.offset for item in items] == [0, 1, 2, 3]
         assert [len(item.raw) for item in items if isinstance(item, Damage)] == [64 << 10, 1]
 
 
