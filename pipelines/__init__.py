@@ -7,7 +7,7 @@ All else may change without a word.
 
 from typing import TYPE_CHECKING
 
-from shards.extras import extras_named
+from shards.commands.extras import extras_named
 
 if TYPE_CHECKING:
     from pipelines.api import Built, Estimated, build, estimate

@@ -30,12 +30,12 @@ from pipelines.job.command import checked, run_corpus
 from pipelines.quality import Quality
 from pipelines.report.write import PAGE
 from pipelines.steps.filter_spec import parse_filter
-from shards.compact import added
+from shards.commands.shown import visible_line
+from shards.commands.spelling import expected
 from shards.errors import UserError
+from shards.maintenance.compact import added
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.reader import Dataset
-from shards.shown import visible_line
-from shards.spelling import expected
 from shards.storage.files import size_if_there
 from shards.storage.remote import AnyPath
 from shards.summary import html_table

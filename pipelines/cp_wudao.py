@@ -27,12 +27,20 @@ from pipelines.read.record import Record
 from pipelines.read.split import split_file
 from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
-from shards.command import Command, log_plainly
-from shards.console import run_module
+from shards.commands.command import Command, log_plainly
+from shards.commands.console import run_module
+from shards.commands.flags import (
+    WORD,
+    MutuallyExclusive,
+    count,
+    fraction,
+    local_path,
+    option,
+    positive,
+)
+from shards.commands.shown import print_line, tell
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.flags import WORD, MutuallyExclusive, count, fraction, local_path, option, positive
-from shards.program import called
-from shards.shown import print_line, tell
 from shards.storage.files import atomic_write, crc32c
 
 _BLOCK_BYTES = 4 << 20

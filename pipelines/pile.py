@@ -24,8 +24,8 @@ from pipelines.corpus import (
 from pipelines.corpus.clean_level import WHITESPACE
 from pipelines.job.command import main
 from pipelines.segments.identity import hash_bound
+from shards.commands.spelling import nearest
 from shards.errors import UserError
-from shards.spelling import nearest
 
 SUBSETS = (
     "ArXiv", "BookCorpus2", "Books3", "DM Mathematics", "Enron Emails", "EuroParl", "FreeLaw",

@@ -75,9 +75,9 @@ from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex
 from pipelines.steps.description import StepsInfo
 from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
+from shards.maintenance.prune import remove_work
 from shards.manifest import Manifest, lock_dataset
 from shards.paths import FOLDERS, check_links
-from shards.prune import remove_work
 from shards.records import to_json
 from shards.storage.files import canonical, files
 from shards.storage.remote import AnyPath

@@ -33,17 +33,17 @@ from pipelines.quality.catalog import REASONS
 from pipelines.quality.selection import EVERY, OFF
 from pipelines.quality.verdict import first_broken, language_codes, metric_columns
 from pipelines.segments.rows import DUPLICATE
-from shards.command import Command
-from shards.console import run_module
+from shards.commands.command import Command
+from shards.commands.console import run_module
+from shards.commands.flags import WORD, fraction, names, option, positive
+from shards.commands.shown import json_text, print_lines
 from shards.errors import DamageError, UserError
-from shards.flags import WORD, fraction, names, option, positive
 from shards.manifest import NAME, Manifest, TableEntry, parse_dataset, read_manifest
 from shards.records import to_json
-from shards.run import CAUSAL, GLM
-from shards.shown import json_text, print_lines
+from shards.sampling.run import CAUSAL, GLM
+from shards.sampling.windows import causal_windows, glm_windows, num_windows
 from shards.storage.files import shape_expected, whole_bytes
 from shards.storage.remote import AnyPath
-from shards.windows import causal_windows, glm_windows, num_windows
 
 NOW, THEN = range(2)
 """With the dataset's own thresholds, and with the other ones."""

@@ -29,13 +29,13 @@ from pipelines.quality import Quality
 from pipelines.steps.classifier import Classifier, line_of, metric_of
 from pipelines.steps.fasttext import LABEL_PREFIX, file_hash
 from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
-from shards.command import Command, log_plainly
-from shards.console import run_module
+from shards.commands.command import Command, log_plainly
+from shards.commands.console import run_module
+from shards.commands.flags import count, fraction, local_path, option
+from shards.commands.flags import positive as at_least_one
+from shards.commands.shown import print_lines
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.flags import count, fraction, local_path, option
-from shards.flags import positive as at_least_one
-from shards.program import called
-from shards.shown import print_lines
 from shards.storage.files import atomic_write
 
 THRESHOLDS = (0.01, 0.05, *(round(0.1 * step, 1) for step in range(1, 10)), 0.95, 0.99)

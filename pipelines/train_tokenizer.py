@@ -18,12 +18,12 @@ from pathlib import Path
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
-from shards.command import Command, log_plainly
-from shards.console import run_module
+from shards.commands.command import Command, log_plainly
+from shards.commands.console import run_module
+from shards.commands.flags import count, local_path, option, positive
+from shards.commands.shown import print_line
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.flags import count, local_path, option, positive
-from shards.program import called
-from shards.shown import print_line
 from shards.storage.files import atomic_write
 
 HELD = Held(share=0.02, most_bytes=4 << 20)

@@ -24,9 +24,9 @@ from pipelines.segments.identity import hash_bound
 from pipelines.segments.rows import REJECTS, Verdict
 from pipelines.steps.clean import CleanStep
 from pipelines.steps.step import split_verdict
+from shards.commands.flags import count, flag_of, option, positive
+from shards.commands.shown import tell
 from shards.errors import UserError
-from shards.flags import count, flag_of, option, positive
-from shards.shown import tell
 
 _NOTHING = pa.scalar("", pa.large_string())
 """Between prompt and text."""

@@ -4,7 +4,7 @@ Elements are pyarrow RecordBatches, a row for each document; FromRows and ToRows
 of them.
 """
 
-from shards.extras import extras_named
+from shards.commands.extras import extras_named
 
 with extras_named():
     from pipelines.corpus.rows import FromRows, ToRows

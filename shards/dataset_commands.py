@@ -11,25 +11,27 @@ from dataclasses import MISSING, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from shards import compact, place, prune, show, trace
-from shards.command import Command
+from shards import show
+from shards.commands.command import Command
+from shards.commands.flags import WORD, MutuallyExclusive, count, counts, local_path, option
+from shards.commands.shown import print_line, print_lines, tell
+from shards.commands.table import called
 from shards.errors import UserError
 from shards.exports.megatron import blends
-from shards.flags import WORD, MutuallyExclusive, count, counts, local_path, option
+from shards.maintenance import compact, place, prune
+from shards.maintenance.names import DocumentQuery, read_names
+from shards.maintenance.remove import check_complete, remove, select
+from shards.maintenance.verify import verify
 from shards.manifest import TRAIN, VALIDATION, lock_dataset, parse_dataset, read_manifest
-from shards.names import DocumentQuery, read_names
-from shards.order.scatter import scatters_of_node
-from shards.order.streams import check_scatters, streams_of
-from shards.program import called
 from shards.reader import Dataset
 from shards.records import to_json
-from shards.remove import check_complete, remove, select
-from shards.run import Run, RunOptions
-from shards.shown import print_line, print_lines, tell
+from shards.sampling import trace
+from shards.sampling.run import Run, RunOptions
+from shards.sampling.scatter import scatters_of_node
+from shards.sampling.streams import check_scatters, streams_of
 from shards.storage.files import delete, write_json
 from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath, any_path
-from shards.verify import verify
 
 DAMAGED = 1
 

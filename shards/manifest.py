@@ -23,10 +23,10 @@ from typing import Annotated, Any
 
 import numpy as np
 
+from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from shards.format import SUFFIXES
 from shards.paths import Name, RelativePath, check_links
-from shards.program import called
 from shards.records import from_json, short, to_json
 from shards.storage.address import is_url
 from shards.storage.files import (

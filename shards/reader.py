@@ -17,6 +17,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from shards.commands.shown import visible_line
+from shards.commands.spelling import expected
+from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from shards.format import ARROW, BIN, REQUIRED, SUFFIXES, Tokens, shard_file
 from shards.manifest import (
@@ -28,10 +31,7 @@ from shards.manifest import (
     read_manifest,
     sum_shards,
 )
-from shards.program import called
 from shards.removals import Rows, removed_rows
-from shards.shown import visible_line
-from shards.spelling import expected
 from shards.storage.arrow import check_places, check_values, opened, readable, reraise_as_damage
 from shards.storage.files import check_size, map_bytes
 from shards.storage.remote import AnyPath, relative

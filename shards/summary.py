@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
+from shards.commands.shown import visible_line
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, sum_shards
-from shards.shown import visible_line
 
 FIGURES = ("documents", "tokens", "shards", "MB")
 """What is said of shards, as the head of a table has it."""

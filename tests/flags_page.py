@@ -10,9 +10,9 @@ from pathlib import Path
 
 from pipelines.corpus.options import NOTHING, Options
 from pipelines.quality.catalog import PROFILES
-from shards.command import Parser
-from shards.completion import parser_of
-from shards.program import COMMANDS, CORPUS, GROUPS, Entry
+from shards.commands.command import Parser
+from shards.commands.completion import parser_of
+from shards.commands.table import COMMANDS, CORPUS, GROUPS, Entry
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "flags.md"

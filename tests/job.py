@@ -49,7 +49,12 @@ IMPORTED = {
         "pyarrow.dataset",
         "tiktoken",
     ),
-    "shards": ("shards.dataset_commands", "shards.compact", "shards.trace", "pandas"),
+    "shards": (
+        "shards.dataset_commands",
+        "shards.maintenance.compact",
+        "shards.sampling.trace",
+        "pandas",
+    ),
     "trainer": (
         "trainer.hooks",
         "trainer.finetune.task",

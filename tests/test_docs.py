@@ -11,8 +11,8 @@ import pytest
 
 import shards.__main__
 from pipelines.job.command import main
+from shards.commands.table import COMMANDS
 from shards.manifest import read_manifest
-from shards.program import COMMANDS
 from tests import evidence_page, flags_page
 from tests.test_readme import Command, commands, main_job, make_place
 

@@ -19,7 +19,11 @@ _OF_THE_CHECKOUT = {"git", "make"}
 _OF_CLUSTERS = {"deepspeed", "torchrun"}
 """Commands that need several GPUs."""
 
-_CONSOLE = (sys.executable, "-c", "import sys; from shards.console import main; sys.exit(main())")
+_CONSOLE = (
+    sys.executable,
+    "-c",
+    "import sys; from shards.commands.console import main; sys.exit(main())",
+)
 """The script `corpusmill`, which an environment that was moved cannot start."""
 
 _VARYING = re.compile(

@@ -18,10 +18,10 @@ import pytest
 import shards.__main__
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
-from shards.command import REFUSED, Progress, exit_code
-from shards.console import run_module, run_package
-from shards.flags import flag_of
-from shards.shown import visible
+from shards.commands.command import REFUSED, Invocation, exit_code
+from shards.commands.console import run_module, run_package
+from shards.commands.flags import flag_of
+from shards.commands.shown import visible
 from tests.python import ROOT, python
 from tests.shards.datasets import put_odd
 from trainer.config import TrainConfig
@@ -116,7 +116,7 @@ def run(module: str, argv: list[str]) -> int:
         return run_package(module, argv)
     if module == "trainer.train":
         return exit_code(
-            Progress(module), lambda: TrainConfig.read(argv, module).prepared(world=1) and None
+            Invocation(module), lambda: TrainConfig.read(argv, module).prepared(world=1) and None
         )
     return run_module(module, argv)
 

@@ -7,7 +7,7 @@ imported with the first of these names that is used.
 import importlib
 from typing import TYPE_CHECKING
 
-from shards.extras import extras_named
+from shards.commands.extras import extras_named
 
 if TYPE_CHECKING:
     from trainer.finetune.scoring import predict

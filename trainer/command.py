@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
-from shards.command import REFUSED, Command, Parser, log_plainly
+from shards.commands.command import REFUSED, Command, Parser, log_plainly
+from shards.commands.shown import tell
+from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.shown import tell
-from shards.spelling import expected
 from trainer.deepspeed import presets
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.json_file import is_file

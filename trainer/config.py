@@ -13,9 +13,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from shards.command import Parser
-from shards.errors import UserError
-from shards.flags import (
+from shards.commands.command import Parser
+from shards.commands.flags import (
     count,
     flag_of,
     help_of,
@@ -24,9 +23,10 @@ from shards.flags import (
     options_of,
     positive,
 )
+from shards.errors import UserError
 from shards.manifest import NAME
-from shards.mixture import parse_blend
-from shards.run import BATCH, DATA, END, FIXED, RunOptions
+from shards.sampling.mixture import parse_blend
+from shards.sampling.run import BATCH, DATA, END, FIXED, RunOptions
 from trainer.command import RankCommand, with_recipe
 from trainer.deepspeed import (
     AUTO,

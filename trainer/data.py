@@ -10,16 +10,16 @@ from typing import Any
 
 import torch
 
+from shards.commands.spelling import expected
 from shards.errors import UserError
 from shards.manifest import VALIDATION
-from shards.mixture import open_mixture, parse_blend
-from shards.order.sampler import Sampler
-from shards.order.sequential import SequentialSampler
-from shards.order.streams import Stream, streams_of
 from shards.published import at_commit, fetch
 from shards.reader import Dataset
-from shards.run import GLM, Run
-from shards.spelling import expected
+from shards.sampling.mixture import open_mixture, parse_blend
+from shards.sampling.run import GLM, Run
+from shards.sampling.sampler import Sampler
+from shards.sampling.sequential import SequentialSampler
+from shards.sampling.streams import Stream, streams_of
 from shards.storage.hub import HubName
 from trainer.blanks.objective import BlankInfilling, BlankOptions
 from trainer.config import TrainConfig

@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shards.commands.spelling import expected, nearest
 from shards.errors import UserError
-from shards.spelling import expected, nearest
 from trainer.json_file import is_file, read_object
 
 _log = logging.getLogger(__name__)

@@ -17,8 +17,8 @@ from typing import Any, TypeVar
 
 import torch
 
+from shards.commands.shown import tell
 from shards.errors import UserError
-from shards.shown import tell
 from trainer.deepspeed import BF16, FP16, FP32
 
 T = TypeVar("T")

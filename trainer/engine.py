@@ -25,10 +25,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from shards.commands.shown import visible_line
+from shards.commands.table import called
 from shards.errors import DamageError, UserError
-from shards.order.permutation import derive, text_key
-from shards.program import called
-from shards.shown import visible_line
+from shards.sampling.permutation import derive, text_key
 from trainer.checkpoint import after_removal
 from trainer.config import RunConfig
 from trainer.deepspeed import FP32, precision_of, stage_of

@@ -12,13 +12,12 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache
 
 from shards.errors import UserError
+from shards.maintenance.place import NodeShare, require
 from shards.manifest import Manifest, read_manifest
-from shards.mixture import parse_blend
-from shards.place import NodeShare, require
 from shards.reader import Dataset
-from shards.run import NAME, Run
-from shards.storage.remote import AnyPath, any_path
-from shards.switches import (
+from shards.sampling.mixture import parse_blend
+from shards.sampling.run import NAME, Run
+from shards.sampling.switches import (
     before_later_switches,
     check_can_follow,
     min_common_version,
@@ -28,6 +27,7 @@ from shards.switches import (
     same_until,
     switch_version,
 )
+from shards.storage.remote import AnyPath, any_path
 from trainer.checkpoint import Checkpoint
 from trainer.config import TrainConfig
 from trainer.data import RunData, brought, open_data

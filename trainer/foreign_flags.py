@@ -6,7 +6,7 @@ docs/coming-from.md says more of some. Dashes stand for underscores too.
 
 from collections.abc import Mapping
 
-from shards.program import called
+from shards.commands.table import called
 
 _HERE = {
     "here --deepspeed FILE": "--deepspeed-config",

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from shards.flags import option
+from shards.commands.flags import option
 
 OPENED = "how the model is opened"
 """Their title in `--help`."""

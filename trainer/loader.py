@@ -24,17 +24,17 @@ import torch
 from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
-from shards.batch import read_batch
 from shards.errors import DamageError, UserError
-from shards.mixture import check_tokenizers
-from shards.order.permutation import derive, text_key
-from shards.order.sampler import Sampler
-from shards.order.scatter import check_layout, rank_slots, scatters_of_rank
-from shards.order.sequential import SequentialSampler
-from shards.order.streams import Stream
-from shards.place import NodeShare, require
+from shards.maintenance.place import NodeShare, require
 from shards.reader import Dataset, Shard
-from shards.windows import WindowVocabulary
+from shards.sampling.batch import read_batch
+from shards.sampling.mixture import check_tokenizers
+from shards.sampling.permutation import derive, text_key
+from shards.sampling.sampler import Sampler
+from shards.sampling.scatter import check_layout, rank_slots, scatters_of_rank
+from shards.sampling.sequential import SequentialSampler
+from shards.sampling.streams import Stream
+from shards.sampling.windows import WindowVocabulary
 from trainer.blanks.objective import BlankInfilling
 
 Tensors = dict[str, torch.Tensor]
@@ -75,7 +75,7 @@ class Loader(IterableDataset[Tensors]):
 
         tokens         int64 [b, width]    the text; GLM: width is a multiple of 64, else L
         targets        int64 [b, width]    causal: the next tokens
-        loss_mask      bool  [b, width]    what carries loss (`shards.batch.Batch`)
+        loss_mask      bool  [b, width]    what carries loss (`shards.sampling.batch.Batch`)
         lengths        int64 [b]           tokens of a row without its padding
         keys           int64 [b]           a hash of each sample and epoch, to seed randomness
         source         int64 [b]           number of the sampler's stream

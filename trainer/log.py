@@ -20,8 +20,8 @@ from typing import Any
 
 from tqdm import tqdm
 
+from shards.commands.shown import json_text, message, tell, visible, visible_line
 from shards.errors import UserError
-from shards.shown import json_text, message, tell, visible, visible_line
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, make_folder
 

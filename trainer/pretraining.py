@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
+from shards.commands.progress import counted
+from shards.commands.table import called
 from shards.errors import UserError
 from shards.manifest import read_manifest
-from shards.mixture import WeightedData, open_mixture
-from shards.order.partitions import ScatterPartitions
-from shards.program import called
-from shards.progress import counted
 from shards.records import to_json
-from shards.run import Run
+from shards.sampling.mixture import WeightedData, open_mixture
+from shards.sampling.partitions import ScatterPartitions
+from shards.sampling.run import Run
+from shards.sampling.switches import before_later_switches, numbers_of
 from shards.storage.remote import any_path
-from shards.switches import before_later_switches, numbers_of
 from trainer.checkpoint import Checkpoint
 from trainer.config import EPOCH, TrainConfig
 from trainer.data import RunData, source_names

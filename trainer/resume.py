@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shards.commands.flags import flag_of
 from shards.errors import DamageError, UserError
-from shards.flags import flag_of
 from shards.manifest import distinct_labels
 from trainer.checkpoint import (
     LATEST,

@@ -16,9 +16,9 @@ from pipelines.read.listing import Listing
 from pipelines.report.write import PAGE, REPORT
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
+from shards.commands.table import called
 from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
-from shards.program import called
 from shards.storage.remote import AnyPath
 
 Account = Counter[tuple[str, str, str]]

@@ -12,8 +12,8 @@ from pipelines.read.files import InputFile
 from pipelines.read.formats import splits, stored_crc32c
 from pipelines.read.input_format import InputFormat
 from pipelines.read.listing import Listing
+from shards.commands.flags import flag_of
 from shards.errors import DamageError, UserError
-from shards.flags import flag_of
 from shards.manifest import NAME, InputEntry, Manifest, TokenizerEntry, distinct_labels
 from shards.records import from_json
 from shards.storage.files import files as files_in

@@ -1,6 +1,6 @@
 """What describes a corpus and its run. A corpus module imports from here all that it needs."""
 
-from shards.extras import extras_named
+from shards.commands.extras import extras_named
 
 with extras_named():
     from pipelines.corpus.document import Document as Document
@@ -16,7 +16,7 @@ with extras_named():
     from pipelines.read.input_format import InputFormat as InputFormat
     from pipelines.read.record import BrokenRecord as BrokenRecord
     from pipelines.read.value import as_text as as_text
-    from shards.flags import count as count
-    from shards.flags import fraction as fraction
-    from shards.flags import names as names
-    from shards.flags import positive as positive
+    from shards.commands.flags import count as count
+    from shards.commands.flags import fraction as fraction
+    from shards.commands.flags import names as names
+    from shards.commands.flags import positive as positive

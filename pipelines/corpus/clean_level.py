@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 from pipelines.corpus.document import Document
+from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.spelling import expected
 
 LEVELS = (NONE, WHITESPACE, REPAIR) = ("none", "whitespace", "repair")
 """From nothing to all; each does what those before it do."""

@@ -6,7 +6,7 @@ transformers. Dashes stand for underscores too.
 
 from collections.abc import Mapping
 
-from shards.program import called
+from shards.commands.table import called
 
 _HERE = {
     "here --tokenizer sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json": (

@@ -13,8 +13,8 @@ from numbers import Real
 from typing import Any, TypeVar
 
 from pipelines.corpus.options import Options
+from shards.commands.flags import flag_of
 from shards.errors import UserError
-from shards.flags import flag_of
 from shards.storage.remote import RemotePath
 
 OptionsType = TypeVar("OptionsType", bound=Options)

@@ -3,8 +3,8 @@
 import re
 from collections.abc import Collection, Iterable
 
+from shards.commands.spelling import nearest
 from shards.errors import UserError
-from shards.spelling import nearest
 
 MODEL_PAGE = "https://fasttext.cc/docs/en/language-identification.html"
 

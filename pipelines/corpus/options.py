@@ -17,11 +17,20 @@ from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.part import parse_part
 from pipelines.execute.flags import BEHIND, beam_flags, refuse_unknown
 from pipelines.read.input_format import REJECT, REMOVE, REPLACE
-from shards import flags
-from shards.command import Command
+from shards.commands import flags
+from shards.commands.command import Command
+from shards.commands.flags import (
+    REST,
+    count,
+    fraction,
+    moment,
+    names,
+    options_of,
+    positive,
+    seconds,
+)
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.flags import REST, count, fraction, moment, names, options_of, positive, seconds
-from shards.program import called
 from shards.storage.remote import AnyPath, any_path
 
 MAX_VALIDATION = 0.05
@@ -60,7 +69,7 @@ def option(
         decides: SEGMENTS, DATASET or NOTHING.
         newer: Whether there are datasets from before there was this option: it is recorded only
             where it is given, so that they remain what the same command makes.
-        group: As of `shards.flags.option`: the title in `--help`.
+        group: As of `shards.commands.flags.option`: the title in `--help`.
         argument: Further arguments of argparse's add_argument.
     """
     metadata = {"decides": decides, "newer": newer}

@@ -14,10 +14,10 @@ from pipelines.corpus.document import Document
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.options import Options
 from pipelines.read.input_format import InputFormat
+from shards.commands.spelling import did_you_mean
+from shards.commands.table import CORPUS_GROUP
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
-from shards.program import CORPUS_GROUP
-from shards.spelling import did_you_mean
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 """The corpus and the tokenizer that come with the package."""

@@ -29,8 +29,8 @@ from pipelines.read.peek import Peek
 from pipelines.read.reader import RecordReader
 from pipelines.read.record import BrokenRecord
 from pipelines.read.split import FileSplit
+from shards.commands.flags import flag_of
 from shards.errors import UserError
-from shards.flags import flag_of
 
 _LOG = logging.getLogger("corpusmill")
 _OF_CORPUS = re.compile(

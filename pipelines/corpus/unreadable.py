@@ -17,10 +17,10 @@ from pipelines.read.input_file import shown
 from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
 from pipelines.read.shape import advice_on
+from shards.commands.flags import flag_of
+from shards.commands.spelling import nearest
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.flags import flag_of
-from shards.program import called
-from shards.spelling import nearest
 
 _EXCERPT, _TEXT = 240, 30
 """Most characters shown of a record, and of a text in it."""

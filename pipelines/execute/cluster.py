@@ -16,9 +16,9 @@ from pipelines.execute.beam import (
     StandardOptions,
 )
 from pipelines.execute.runner_name import with_runner_spelled
-from shards.command import Parser
+from shards.commands.command import Parser
+from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.spelling import expected
 
 ANSWER_SECONDS = 10.0
 """How long an engine may take to accept a connection."""

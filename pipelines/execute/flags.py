@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from pipelines.execute.runner_name import RUNNER, with_runner_spelled
-from shards.command import Parser, log_errors
-from shards.spelling import nearest
+from shards.commands.command import Parser, log_errors
+from shards.commands.spelling import nearest
 
 _CERTAIN = 0.8
 """How much a flag without underscores is like one of ours if it cannot be one of Beam's."""

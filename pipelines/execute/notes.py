@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from shards.prune import remove_work
+from shards.maintenance.prune import remove_work
 from shards.storage.files import atomic_write, blocks, size_if_there
 from shards.storage.remote import AnyPath
 

@@ -10,8 +10,8 @@ from typing import Any, TextIO
 
 from pipelines.execute.figures import progress_counts
 from pipelines.execute.notes import Notes
+from shards.commands.progress import Display, line_of
 from shards.errors import UserError
-from shards.progress import Display, line_of
 from shards.storage.files import file_names, read_json
 from shards.storage.remote import AnyPath
 

@@ -30,7 +30,7 @@ from typing import Any, TypeVar
 
 from pipelines.execute.deaths import ATTEMPT
 from pipelines.execute.imports import keep_pandas_out
-from shards.command import log_errors
+from shards.commands.command import log_errors
 from shards.errors import DamageError, UserError
 from shards.memory import is_lack_of_memory
 

@@ -26,8 +26,8 @@ from pipelines.read.input_format import InputFormat
 from pipelines.read.listing import Listing
 from pipelines.segments.index import Earlier
 from shards.errors import UserError
+from shards.maintenance.prune import remove_unfinished, remove_work
 from shards.manifest import WORK, Manifest, lock_dataset, read_current_manifest
-from shards.prune import remove_unfinished, remove_work
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")

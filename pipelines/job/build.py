@@ -36,8 +36,8 @@ from pipelines.read.listing import Listing
 from pipelines.steps.description import StepsInfo, describe_run
 from shards import manifest as manifests
 from shards.errors import UserError
+from shards.maintenance.prune import remove_unfinished, remove_work
 from shards.manifest import Manifest, lock_dataset
-from shards.prune import remove_unfinished, remove_work
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")

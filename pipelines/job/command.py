@@ -9,13 +9,13 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
 from pipelines.execute.imports import keep_pandas_out
-from shards.command import log_plainly
-from shards.console import run_module
+from shards.commands.command import log_plainly
+from shards.commands.console import run_module
+from shards.commands.flags import flag_of
+from shards.commands.shown import print_lines
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.flags import flag_of
 from shards.manifest import Manifest
-from shards.program import called
-from shards.shown import print_lines
 
 
 def main(module: str, argv: Sequence[str]) -> int:

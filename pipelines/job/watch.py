@@ -33,6 +33,7 @@ from pipelines.read.files import InputFile, input_paths
 from pipelines.read.hub import is_hub_dataset
 from pipelines.read.input_file import shown
 from shards.errors import UserError
+from shards.maintenance.prune import remove_work
 from shards.manifest import (
     WORK,
     Generation,
@@ -41,7 +42,6 @@ from shards.manifest import (
     read_current_manifest,
     sum_shards,
 )
-from shards.prune import remove_work
 
 LOOK_EVERY = 5.0
 """Seconds between two looks, at most; but if they take long,"""

@@ -37,8 +37,8 @@ from pipelines.segments.rows import (
 from pipelines.steps.outputs import CorpusOutputs, count, tagged_outputs
 from pipelines.steps.spec import check_known
 from pipelines.steps.step import split_verdict
+from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.spelling import expected
 
 TAKEN = frozenset({SOURCE.name, PATH.name, REASON.name, RAW.name})
 """Columns that transforms add."""

@@ -17,9 +17,9 @@ from pipelines.read.input_file import shown
 from pipelines.read.record import Damage, Record
 from pipelines.read.value import as_text
 from pipelines.steps.blocklist import has_site
+from shards.commands.spelling import nearest
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.program import called
-from shards.spelling import nearest
 
 _ABSENT = object()
 

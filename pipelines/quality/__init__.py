@@ -3,7 +3,7 @@
 A profile of one's own imports from here all that it needs.
 """
 
-from shards.extras import extras_named
+from shards.commands.extras import extras_named
 
 with extras_named():
     from pipelines.quality.batch import MeasuredText as MeasuredText

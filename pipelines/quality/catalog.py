@@ -10,8 +10,8 @@ from itertools import chain
 from pipelines.quality import c4, chinese, fineweb, glm, gopher, repetition
 from pipelines.quality.own import load_profile
 from pipelines.quality.profile import Profile
+from shards.commands.spelling import did_you_mean
 from shards.errors import UserError
-from shards.spelling import did_you_mean
 
 PROFILES: tuple[Profile, ...] = (
     *glm.PROFILES,

@@ -11,9 +11,9 @@ from pipelines.read.input_file import InputFile, any_of, shown, some_of, warn_of
 from pipelines.read.listing import Listing
 from pipelines.read.names import advice_on, advice_on_names, at_wildcard, matcher
 from pipelines.read.tree import Findings, expand, named_once, search, why_not
+from shards.commands.spelling import nearest
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.program import called
-from shards.spelling import nearest
 
 _STAND_INS = {
     b"version https://git-lfs.github.com/spec/": "git lfs pull",

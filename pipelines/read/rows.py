@@ -13,8 +13,8 @@ from pipelines.read.input_format import REPLACE, InputFormat
 from pipelines.read.json_object import Partial
 from pipelines.read.record import RAW_BYTES, WHOLE_BYTES, Damage, Reason, Record
 from pipelines.read.value import UNUSABLE, duration_as_text
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.program import called
 
 BATCH_ROWS = 1000
 _HAS_BYTES = (

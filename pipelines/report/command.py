@@ -4,12 +4,12 @@ from dataclasses import MISSING, dataclass
 
 from pipelines.report.page import page
 from pipelines.report.write import PAGE, REPORT, write_html
-from shards.command import Command
+from shards.commands.command import Command
+from shards.commands.flags import WORD, option, positive
+from shards.commands.shown import print_line
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.flags import WORD, option, positive
 from shards.manifest import read_manifest
-from shards.program import called
-from shards.shown import print_line
 from shards.storage.files import read_json, shape_expected
 from shards.storage.remote import AnyPath, any_path
 

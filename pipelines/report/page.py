@@ -14,10 +14,10 @@ from pipelines.report.distributions import distributions
 from pipelines.report.languages import chinese, language_tag
 from pipelines.report.projection import run_costs, text_read
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
+from shards.commands.flags import flag_of
+from shards.commands.shown import visible
 from shards.errors import UserError
-from shards.flags import flag_of
 from shards.manifest import Manifest, Totals, sum_shards
-from shards.shown import visible
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

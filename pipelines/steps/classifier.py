@@ -18,8 +18,8 @@ import numpy as np
 
 from pipelines.steps.fasttext import LABEL_PREFIX, file_hash, library_version, load_library
 from pipelines.steps.scorer import Measure, Scorer, Spec
+from shards.commands.spelling import did_you_mean
 from shards.errors import UserError
-from shards.spelling import did_you_mean
 
 FAMILY = "classifier"
 

@@ -16,9 +16,9 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.quality.catalog import PROFILES
 from pipelines.steps.chain import load_chain
-from shards.command import Command
-from shards.console import run_module
-from shards.shown import print_line
+from shards.commands.command import Command
+from shards.commands.console import run_module
+from shards.commands.shown import print_line
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -22,8 +22,8 @@ from typing import Any
 from pipelines.corpus.failure import failures_told
 from pipelines.corpus.own import load_own
 from pipelines.quality.selection import parse_bound
+from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.spelling import expected
 
 READ, CLEAN, LANGUAGE, QUALITY = "read", "clean", "langid", "quality"
 CONTAMINATION, MASK = "decontaminate", "mask"

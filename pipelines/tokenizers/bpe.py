@@ -24,8 +24,8 @@ from pipelines.alternatives import agreeing
 from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
 from pipelines.tokenizers.command_tokens import byte_bpe_commands
 from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
+from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.spelling import expected
 
 PieceRanks = Mapping[bytes, int]
 """The bytes of each piece, and its id, which is also its rank: lower ranks are merged first."""

@@ -12,8 +12,8 @@ import orjson
 
 from pipelines.tokenizers.hub import CONFIG
 from pipelines.tokenizers.model import reason
+from shards.commands.spelling import nearest
 from shards.errors import UserError
-from shards.spelling import nearest
 
 FILES = (CONFIG, "special_tokens_map.json")
 """What save_pretrained() writes next to a tokenizer, the first that names an end."""

@@ -25,8 +25,8 @@ from pipelines.tokenizers.sentencepiece_model import (
     published_end,
     read_cuttable_model,
 )
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.program import called
 
 CHUNK_CHARS = 1 << 18
 """Characters of texts worked on at a time: few enough for the CPU's caches."""

@@ -27,11 +27,11 @@ from pipelines.tokenizers.command_tokens import NAMES
 from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.hub import FILES, KNOWN, further_file, is_model_name, model_file
 from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
+from shards.commands.spelling import nearest
+from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from shards.format import token_dtype
 from shards.manifest import TokenizerEntry
-from shards.program import called
-from shards.spelling import nearest
 from shards.vocabulary import vocabulary_table
 
 KINDS = {

@@ -31,8 +31,8 @@ from pipelines.write.commit import (
     notes_of,
 )
 from pipelines.write.windows import Firing
+from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.spelling import expected
 from shards.storage.remote import any_path
 
 TAKEN = (

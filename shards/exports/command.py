@@ -5,7 +5,9 @@ from collections import Counter
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
-from shards.command import Command
+from shards.commands.command import Command
+from shards.commands.flags import local_path, option, positive
+from shards.commands.shown import print_line
 from shards.dataset_commands import dataset_word
 from shards.errors import UserError
 from shards.exports.export import KEPT, WRITTEN, origin_of, write_export
@@ -20,11 +22,9 @@ from shards.exports.formats import (
     notes,
 )
 from shards.exports.stream import SplitStream
-from shards.flags import local_path, option, positive
 from shards.manifest import TRAIN, VALIDATION
 from shards.reader import Dataset
 from shards.removals import removed_by_now
-from shards.shown import print_line
 
 
 @dataclass(frozen=True, kw_only=True)

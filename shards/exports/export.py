@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shards.commands.progress import counted_files
 from shards.errors import UserError
 from shards.exports.formats import ExportFile, Settings
 from shards.manifest import Manifest
-from shards.progress import counted_files
 from shards.records import sealed, to_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import TEMPORARY, atomic_write, hard_link, read_json, write_json

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shards.commands.table import called
 from shards.errors import UserError
+from shards.maintenance.place import NodeShare, require
 from shards.manifest import TRAIN, VALIDATION
-from shards.mixture import Blend, check_tokenizers, parse_blend
-from shards.place import NodeShare, require
-from shards.program import called
 from shards.published import fetch
 from shards.reader import Dataset
+from shards.sampling.mixture import Blend, check_tokenizers, parse_blend
 from shards.storage.files import write_json
 
 _MOST = 32_766

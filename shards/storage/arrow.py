@@ -22,9 +22,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from shards.commands.table import called
 from shards.errors import DamageError
 from shards.memory import is_lack_of_memory
-from shards.program import called
 from shards.storage.disk import explain
 from shards.storage.remote import AnyPath
 

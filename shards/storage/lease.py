@@ -23,8 +23,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shards.commands.shown import tell
 from shards.errors import UserError
-from shards.shown import tell
 from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
 

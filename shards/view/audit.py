@@ -21,7 +21,7 @@ import pyarrow.dataset as ds
 from numpy.typing import NDArray
 from pyarrow.fs import LocalFileSystem
 
-from shards.erasure import Erasure
+from shards.maintenance.erasure import Erasure
 from shards.manifest import Generation, TableEntry
 from shards.reader import Dataset
 from shards.storage.arrow import check_parquet, reraise_as_damage

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shards.command import Command
+from shards.commands.command import Command
+from shards.commands.flags import count, local_path, option
+from shards.commands.shown import print_line, tell
 from shards.dataset_commands import dataset_word
 from shards.errors import UserError
-from shards.flags import count, local_path, option
-from shards.run import Run
-from shards.shown import print_line, tell
-from shards.trace import Tracer
+from shards.sampling.run import Run
+from shards.sampling.trace import Tracer
 
 if TYPE_CHECKING:
     from shards.view.server import Server

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from shards.manifest import TRAIN
 from shards.reader import Shard
-from shards.trace import ORIGIN
+from shards.sampling.trace import ORIGIN
 from shards.view.audit import AUDIT, AuditRecord
 from shards.view.html import Redirect, address
 from shards.view.query import BadQuery, Query

@@ -15,7 +15,7 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shards.shown import visible
+from shards.commands.shown import visible
 
 STYLE = "viewer.css"
 """The one file besides pages."""

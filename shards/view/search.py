@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from shards.format import ARROW, BIN
+from shards.maintenance.names import DocumentQuery
 from shards.manifest import TRAIN, VALIDATION, ShardLocation
-from shards.names import DocumentQuery
 from shards.reader import Dataset, Shard
 from shards.storage.arrow import check_values, reraise_as_damage
 from shards.view.query import BadQuery

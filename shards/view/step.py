@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from shards.trace import TracedDocument, TracedSample, Tracer
+from shards.sampling.trace import TracedDocument, TracedSample, Tracer
 from shards.view.query import BadQuery, Query
 from shards.view.viewer import Viewer
 

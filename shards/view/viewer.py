@@ -11,10 +11,10 @@ from shards.errors import UserError
 from shards.manifest import NAME
 from shards.reader import Dataset
 from shards.removals import Rows, removed_by_now
+from shards.sampling.trace import Tracer
 from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
 from shards.text_hash import BARE
-from shards.trace import Tracer
 from shards.view.audit import Audit
 from shards.view.html import render
 from shards.view.search import ShardSearch

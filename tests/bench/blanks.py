@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shards.batch import Batch, Pieces
+from shards.sampling.batch import Batch, Pieces
 from tests.bench.table import render
 from trainer.blanks.objective import BlankInfilling, BlankOptions
 

@@ -22,10 +22,10 @@ import numpy as np
 import torch
 from torch.utils.data import DataLoader
 
-from shards.order.sampler import Sampler
-from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.windows import causal_windows
+from shards.sampling.sampler import Sampler
+from shards.sampling.streams import streams_of
+from shards.sampling.windows import causal_windows
 from tests.bench import token_data
 from tests.bench.inputs import ROOT
 from tests.bench.table import render

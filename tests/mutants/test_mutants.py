@@ -120,20 +120,24 @@ def test_a_marked_copy_says_what_ran(tmp_path: Path) -> None:
     marks = tmp_path / "marks"
     marks.write_bytes(bytes(len(functions)))
     subprocess.run(
-        [sys.executable, "-c", "from shards.windows import num_windows; num_windows(9, 4)"],
+        [
+            sys.executable,
+            "-c",
+            "from shards.sampling.windows import num_windows; num_windows(9, 4)",
+        ],
         cwd=copy,
         env={"PYTHONPATH": str(copy), MARKS: str(marks)},
         check=True,
     )
     with marks.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as found:
         ran = {name for name, mark in zip(functions, found, strict=True) if mark == b"\1"}
-    assert "shards/windows.py::num_windows" in ran
+    assert "shards/sampling/windows.py::num_windows" in ran
     assert len(ran) < 50
 
 
 def test_tests_are_chosen_by_what_they_reach_and_the_cheapest_first() -> None:
-    function = "shards/windows.py::num_windows"
-    reach = Reach(functions=[function, "shards/windows.py::cut"])
+    function = "shards/sampling/windows.py::num_windows"
+    reach = Reach(functions=[function, "shards/sampling/windows.py::cut"])
     reach.tests = {
         "tests/shards/test_dear.py::test_one": (3.0, [0, 1]),
         "tests/shards/test_cheap.py::test_one": (0.1, [0]),
@@ -141,7 +145,7 @@ def test_tests_are_chosen_by_what_they_reach_and_the_cheapest_first() -> None:
         "tests/golden/test_golden.py::test_row[a]": (0.1, [0, 1]),
         "tests/shards/test_endless.py::test_one": (300.0, [0]),
     }
-    path = ROOT / "shards" / "windows.py"
+    path = ROOT / "shards" / "sampling" / "windows.py"
     fault = next(fault for fault in faults_of(ROOT, path) if fault.function == "num_windows")
     assert Choice(ROOT, reach).tests(fault) == [
         "tests/shards/test_cheap.py::test_one",

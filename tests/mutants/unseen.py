@@ -8,13 +8,13 @@ _SAME, _COST = "nothing differs", "only time or memory differs"
 _GPU, _LOOK = "it takes a GPU", "how a picture looks"
 
 UNSEEN = {
-    "85c5897c39ef45fb": f"shards/trace.py, len - 1: {_SAME}, one window more is looked at anyway",
+    "d5bd00f8f0d2cef1": f"shards/sampling/trace.py, len - 1: {_SAME}, one window more is tried",
     "79831008258540fb": f"shards/merged.py, high + 1: {_SAME} but for one order in 2^60",
     "961eb314df90dc5c": f"pipelines/read/stream.py, 64 << 10: {_COST}, a larger buffer",
     "d83dbcbd97020b60": f"pipelines/process/read_corpus.py, reshuffle: {_COST}, a further spread",
     "b6366ed37f01bd84": f"pipelines/write/collect.py, _close: {_COST}, a larger segment",
     "4b484d6a9b0a0280": "pipelines/job/build.py, silence_beam: Beam's chatter on a busy machine",
-    "6298a76e3bd190b1": "shards/compact.py, rejects: empty row groups, in gigabytes of rejects",
+    "97a37004c1e26e54": "shards/maintenance/compact.py, rejects: row groups without rows",
     "77bedd4e73ae8066": f"shards/view/audit.py, total: {_SAME}, nobody asks for it there",
     "cd0bde41b6ac4845": f"trainer/pretraining.py, return 0: {_SAME}, opening the data reports it",
     "a29f8757d3da33a0": f"pipelines/tokenizers/sentencepiece_model.py, count: {_SAME}, as unused",
@@ -31,7 +31,7 @@ UNSEEN = {
     "73b5df7c1eff1508": f"trainer/export/export.py, DS_ACCELERATOR: {_GPU}",
     "7d56d3969ea0ad6f": "shards/removals.py, files: a link that somebody puts into a dataset",
     "dd2ff5bacd25210d": "shards/storage/remote.py, return False: a race with another owner",
-    "b21e111d3c7c7d4d": "shards/trace.py, late_epochs: two epochs that overlap just at the limit",
+    "7094459143009988": "shards/sampling/trace.py, late_epochs: epochs that just overlap",
     "860b7eb49b657baa": f"shards/merged.py, reshape: {_SAME}, numpy takes any negative size",
     "24dd2925f75d250c": f"trainer/engine.py, compiles: {_COST}",
     "da9b2d8e5ae7aac7": "trainer/loader.py, True: a worker that iterates twice, after a break",

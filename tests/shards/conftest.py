@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from shards.manifest import InputEntry, Manifest, ShardEntry, TableEntry, write_manifest
-from shards.order.streams import Stream
 from shards.reader import Dataset
+from shards.sampling.streams import Stream
 from shards.storage.files import atomic_write
 from shards.storage.remote import AnyPath, RemotePath
 from tests.shards.datasets import put_dataset

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from shards.manifest import ShardEntry
 from shards.reader import Shard
-from shards.windows import WindowVocabulary
+from shards.sampling.windows import WindowVocabulary
 
 EOS, CLS, PAD, END = 0, 1, 2, 3
 """END is the one token that ends a sentence."""

@@ -8,10 +8,10 @@ import pytest
 
 from shards.__main__ import main
 from shards.exports.formats import FORMATS
+from shards.maintenance.verify import verify
 from shards.manifest import read_manifest
 from shards.reader import Dataset
 from shards.storage.remote import RemotePath
-from shards.verify import verify
 from tests.shards.datasets import take_down, tree
 from tests.soak.commands import Trap, kill_group, start
 from tests.soak.dataset import Place, Plain

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from shards.batch import read_batch
 from shards.reader import Shard
+from shards.sampling.batch import read_batch
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from shards.manifest import TRAIN, VALIDATION
-from shards.order.sampler import Sampler
-from shards.order.sequential import SequentialSampler
-from shards.order.streams import Stream, streams_of
 from shards.reader import Dataset
-from shards.windows import WindowSpec, causal_windows, glm_windows
+from shards.sampling.sampler import Sampler
+from shards.sampling.sequential import SequentialSampler
+from shards.sampling.streams import Stream, streams_of
+from shards.sampling.windows import WindowSpec, causal_windows, glm_windows
 from tests.soak.check import agree
 from tests.soak.dataset import Plain
 from trainer.loader import Loader, Tensors, read_once

@@ -13,10 +13,10 @@ import time
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.order.sampler import Sampler
-from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.windows import glm_windows
+from shards.sampling.sampler import Sampler
+from shards.sampling.streams import streams_of
+from shards.sampling.windows import glm_windows
 from tests.job import die_with_parent
 from tests.soak.case import Case, flags_of
 from tests.soak.check import Failure, agree

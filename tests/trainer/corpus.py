@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from shards.manifest import Manifest, ShardEntry, SourceEntry, read_manifest, write_manifest
-from shards.order.permutation import derive
+from shards.sampling.permutation import derive
 from tests.shards.datasets import manifest_of, put_shard
 
 SPECIAL = {

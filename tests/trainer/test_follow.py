@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from shards.manifest import read_manifest, write_manifest
-from shards.run import Run
+from shards.sampling.run import Run
 from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SIZE, build, grow

@@ -17,10 +17,10 @@ from torch.utils.data import DataLoader
 
 from shards.errors import UserError
 from shards.manifest import write_manifest
-from shards.order.sampler import Sampler
-from shards.order.streams import streams_of
 from shards.reader import Dataset
-from shards.windows import WindowSpec, causal_windows, glm_windows
+from shards.sampling.sampler import Sampler
+from shards.sampling.streams import streams_of
+from shards.sampling.windows import WindowSpec, causal_windows, glm_windows
 from tests.trainer.corpus import SIZE, build
 from tests.trainer.texts import maker
 from trainer.loader import Loader, Tensors

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from shards.commands.shown import visible
 from shards.errors import UserError
-from shards.shown import visible
 from trainer.log import NAME, TRAIN, VALIDATION, RunLog, read_run_log
 from trainer.metrics import Meter, StepResult
 

@@ -7,8 +7,8 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shards.batch import Batch, Pieces
-from shards.order.permutation import Words, derive
+from shards.sampling.batch import Batch, Pieces
+from shards.sampling.permutation import Words, derive
 from tests.trainer.corpus import SPECIAL
 from trainer.blanks.batch import GlmBatch
 from trainer.blanks.objective import BlankInfilling, BlankOptions

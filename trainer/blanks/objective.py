@@ -23,9 +23,9 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from shards.batch import Batch
 from shards.errors import UserError
-from shards.order.permutation import Words
+from shards.sampling.batch import Batch
+from shards.sampling.permutation import Words
 from trainer.blanks.batch import WIDTH_MULTIPLE, Blanks, GlmBatch, assemble
 from trainer.blanks.sentences import choose_sentences, find_sentences, shorten_texts
 from trainer.blanks.spans import (

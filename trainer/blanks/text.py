@@ -5,8 +5,8 @@ Random numbers of samples: each is a function of the sample's key, a purpose and
     key of a sample ─▶ derive(key, purpose) = word ─▶ derive(word, counter) = word of a stream
 
 No generator has a state that advances, so a sample's numbers depend neither on its batch nor on
-what was drawn before. The hash is that of `shards.order.permutation`; a purpose never changes its
-number.
+what was drawn before. The hash is that of `shards.sampling.permutation`; a purpose never changes
+its number.
 """
 
 from collections.abc import Collection, Mapping
@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shards.batch import Batch
 from shards.errors import UserError
-from shards.order.permutation import Words, derive
+from shards.sampling.batch import Batch
+from shards.sampling.permutation import Words, derive
 
 Integers = NDArray[np.int64]
 
@@ -96,7 +96,7 @@ _ABSENT = -1
 class SpecialTokens:
     """Token ids by role; -1 is a token that the tokenizer lacks and nothing needs.
 
-    As in `shards.windows`, eos stands in for cls and pad where a tokenizer lacks them.
+    As in `shards.sampling.windows`, eos stands in for cls and pad where a tokenizer lacks them.
     """
 
     eos: int

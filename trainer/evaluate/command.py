@@ -14,9 +14,9 @@ from dataclasses import MISSING, dataclass
 from functools import cached_property
 from pathlib import Path
 
+from shards.commands.flags import WORD, count, flag_of, given, local_path, option, positive
+from shards.commands.table import called
 from shards.errors import UserError
-from shards.flags import WORD, count, flag_of, given, local_path, option, positive
-from shards.program import called
 from trainer.command import RankCommand
 from trainer.config import TrainConfig
 from trainer.load_options import OPENED, LoadOptions

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from shards.shown import print_line
+from shards.commands.shown import print_line
 from trainer.config import TrainConfig
 from trainer.distributed import CollectiveError, Ranks
 from trainer.evaluate.benchmarks import answers_of, benchmarks_of, open_benchmarks, print_figures

@@ -24,8 +24,8 @@ from typing import Any
 import numpy as np
 import torch
 
+from shards.commands.progress import counted
 from shards.errors import UserError
-from shards.progress import counted
 from trainer.distributed import Ranks
 from trainer.evaluate.command import BATCH_TOKENS
 from trainer.model.loss import LossSums

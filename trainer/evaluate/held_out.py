@@ -5,10 +5,10 @@ from dataclasses import replace
 
 from shards.errors import UserError
 from shards.manifest import distinct_labels
-from shards.mixture import Blend
 from shards.records import from_json
-from shards.run import CAUSAL, BatchSize, Run
-from shards.switches import before_later_switches
+from shards.sampling.mixture import Blend
+from shards.sampling.run import CAUSAL, BatchSize, Run
+from shards.sampling.switches import before_later_switches
 from trainer.config import TrainConfig
 from trainer.data import RunData, brought, open_data
 from trainer.distributed import Ranks

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from shards.command import Command, log_plainly
-from shards.shown import print_lines
+from shards.commands.command import Command, log_plainly
+from shards.commands.shown import print_lines
 from trainer.export.options import ExportOptions
 from trainer.foreign_flags import FOREIGN_FLAGS
 

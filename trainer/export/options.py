@@ -3,8 +3,8 @@
 from dataclasses import MISSING, dataclass
 from pathlib import Path
 
+from shards.commands.flags import WORD, count, local_path, option, positive, same_option
 from shards.errors import UserError
-from shards.flags import WORD, count, local_path, option, positive, same_option
 from trainer.load_options import LoadOptions
 
 TRANSFORMERS, SAFETENSORS = "hf", "safetensors"

@@ -12,8 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from shards.errors import UserError
-from shards.flags import (
+from shards.commands.flags import (
     count,
     flag_of,
     given,
@@ -23,7 +22,8 @@ from shards.flags import (
     positive,
     same_option,
 )
-from shards.run import FIXED
+from shards.errors import UserError
+from shards.sampling.run import FIXED
 from trainer.config import (
     CHECKPOINTS,
     EPOCH,

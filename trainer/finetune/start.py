@@ -5,8 +5,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shards.commands.flags import flag_of, given
 from shards.errors import UserError
-from shards.flags import flag_of, given
 from shards.records import to_json
 from trainer.checkpoint import Checkpoint
 from trainer.finetune.command import Finetune

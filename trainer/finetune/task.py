@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
+from shards.commands.shown import json_text
 from shards.records import to_json
-from shards.shown import json_text
 from shards.storage.files import atomic_write
 from trainer.config import EPOCH
 from trainer.distributed import CollectiveError, Ranks, Stop

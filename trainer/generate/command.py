@@ -18,10 +18,10 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from shards.command import Command, log_plainly
+from shards.commands.command import Command, log_plainly
+from shards.commands.flags import WORD, local_path, option, options_of, positive
+from shards.commands.shown import PartPrinter, json_text, print_line, print_lines
 from shards.errors import UserError
-from shards.flags import WORD, local_path, option, options_of, positive
-from shards.shown import PartPrinter, json_text, print_line, print_lines
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.generate.decoding import Decoding
 from trainer.load_options import OPENED, LoadOptions

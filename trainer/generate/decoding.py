@@ -3,8 +3,8 @@
 import math
 from dataclasses import dataclass
 
+from shards.commands.flags import count, option, positive
 from shards.errors import UserError
-from shards.flags import count, option, positive
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -26,7 +26,7 @@ import torch
 from torch import Tensor
 
 from shards.errors import UserError
-from shards.order.permutation import derive, text_key
+from shards.sampling.permutation import derive, text_key
 from trainer.generate.decoder import CachedDecoder, InputToken
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt

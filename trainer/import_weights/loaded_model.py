@@ -14,11 +14,11 @@ import torch
 
 from shards.errors import UserError
 from shards.manifest import distinct_labels
-from shards.mixture import parse_data
 from shards.reader import Dataset
 from shards.records import from_json
-from shards.run import CAUSAL
-from shards.run import GLM as BLANKS
+from shards.sampling.mixture import parse_data
+from shards.sampling.run import CAUSAL
+from shards.sampling.run import GLM as BLANKS
 from trainer.checkpoint import Checkpoint, usable_checkpoint
 from trainer.distributed import DTYPES
 from trainer.import_weights.config_json import (

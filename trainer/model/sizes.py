@@ -9,9 +9,9 @@ from dataclasses import MISSING, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+from shards.commands.spelling import expected
 from shards.errors import UserError
 from shards.records import from_json
-from shards.spelling import expected
 from trainer.json_file import is_file, read_object
 
 VOCABULARY_MULTIPLE = 128

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.spelling import expected
 from trainer.json_file import is_file
 from trainer.tasks.choices import ChoiceTask
 from trainer.tasks.description import read_description

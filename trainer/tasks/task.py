@@ -17,8 +17,8 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
+from shards.commands.flags import flag_of, given, option, positive
 from shards.errors import UserError
-from shards.flags import flag_of, given, option, positive
 from trainer.tasks.description import FORMS, Description, Pattern
 from trainer.tasks.figures import Figures
 from trainer.tasks.items import NAME, Item, read_items

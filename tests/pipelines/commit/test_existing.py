@@ -10,7 +10,7 @@ import pytest
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.job.build import build
 from shards.errors import UserError
-from shards.prune import remove_unfinished
+from shards.maintenance.prune import remove_unfinished
 from tests.pipelines.runs import (
     MODULE,
     TEXT,

@@ -3,8 +3,8 @@ import re
 from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.options import Options
 from pipelines.execute.cluster import beam_parser
-from shards.command import Parser, add_flags
-from shards.spelling import nearest
+from shards.commands.command import Parser, add_flags
+from shards.commands.spelling import nearest
 
 ELSEWHERE = {"--help", "--scatters", "--text-field"}
 """Flags of the trainer and of pipelines.text that hints name."""

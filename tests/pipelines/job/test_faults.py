@@ -13,7 +13,7 @@ import pytest
 from pipelines.corpus.options import Options
 from pipelines.job.build import build
 from shards import Dataset
-from shards.verify import verify
+from shards.maintenance.verify import verify
 from tests.pipelines.runs import MODULE, many_splits, shipped
 
 

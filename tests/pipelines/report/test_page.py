@@ -5,8 +5,8 @@ import re
 from pathlib import Path
 
 from pipelines.report.page import page
+from shards.commands.shown import visible
 from shards.manifest import read_manifest
-from shards.shown import visible
 
 HOSTILE = (
     "</script><script>document.title='owned'</script>",

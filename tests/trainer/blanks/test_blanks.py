@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from shards.batch import Batch
+from shards.sampling.batch import Batch
 from tests.trainer.texts import (
     CLS,
     EOP,

@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shards.batch import Batch, Pieces
+from shards.sampling.batch import Batch, Pieces
 from tests.trainer.texts import CLS, DBLOCK, EOS, SENTENCE_ENDS, SIZE, SOP, keys_of, maker
 from trainer.blanks.batch import GlmBatch
 from trainer.blanks.objective import BlankOptions

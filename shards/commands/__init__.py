@@ -1,0 +1,1 @@
+"""What commands are made of: options that are flags, the parser, the table, what they print."""

@@ -1,0 +1,388 @@
+"""What the commands of all three packages share: options, parser, exit codes and log lines.
+
+A command is a dataclass of options with `run`: each field is a flag (`flags.option`).
+"""
+
+import argparse
+import inspect
+import io
+import logging
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING, Field, dataclass, fields
+from types import MappingProxyType
+from typing import Any, ClassVar, NoReturn, Self
+
+from shards.commands.extras import missing_extra
+from shards.commands.flags import (
+    REST,
+    WORD,
+    MutuallyExclusive,
+    default_text,
+    flag_of,
+    help_of,
+    options_of,
+)
+from shards.commands.shown import MessageFormatter, tell
+from shards.commands.spelling import did_you_mean, expected
+from shards.commands.table import called_program
+from shards.errors import UserError
+from shards.memory import is_lack_of_memory
+
+REFUSED = 2
+"""The exit code after an error that the person can fix."""
+
+STOPPED = 130
+"""The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+
+UNREAD = 141
+"""The exit code when nobody reads the output any more (`| head`), as shells have it: 128 +
+SIGPIPE."""
+
+
+_PYTHON = "python -m "
+_FLAG = re.compile(r"--?[^\W\d][^\s=]*")
+"""What is taken for a flag, whether there is one of that name or not."""
+_LIKENESS = 0.7
+"""The least likeness of a flag that is offered for an unknown one."""
+_MEANT = {int: "a whole number", float: "a number, as in 3, 0.5 or 1e-4"}
+"""What is expected where argparse itself would only name the type."""
+
+
+class Help(argparse.RawDescriptionHelpFormatter):
+    """The look of `--help`: as wide as the terminal, up to 100 columns."""
+
+    def __init__(self, prog: str, **settings: Any) -> None:
+        width = min(shutil.get_terminal_size().columns - 2, 100)
+        super().__init__(prog, **{"max_help_position": 28, "width": width, **settings})
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are UserErrors, and whose flags cannot be abbreviated.
+
+    Flags that it does not know are told all at once, before anything else that may be wrong.
+    """
+
+    def __init__(
+        self, *, old: Mapping[str, str] = MappingProxyType({}), first: str = "", **settings: Any
+    ) -> None:
+        """Make a parser.
+
+        Args:
+            old: Flags that other projects have for the same, and what each is here.
+            first: The flag that words before all flags belong to; "": none.
+            settings: As of argparse.
+        """
+        settings["prog"] = called_program(settings.get("prog", ""))
+        super().__init__(allow_abbrev=False, **{"formatter_class": Help, **settings})
+        self._groups: dict[str, argparse._ArgumentGroup] = {}
+        self._choices: dict[MutuallyExclusive, argparse._MutuallyExclusiveGroup] = {}
+        self._old = old
+        self._first = first
+
+    def group(self, title: str) -> "argparse._ActionsContainer":
+        """Return the group of flags that `--help` shows below a title; "": the parser itself."""
+        if not title:
+            return self
+        if title not in self._groups:
+            self._groups[title] = self.add_argument_group(title)
+        return self._groups[title]
+
+    def choice(self, either: MutuallyExclusive, title: str) -> "argparse._ActionsContainer":
+        """Return the group of flags that exclude each other, within one of `group`."""
+        if either not in self._choices:
+            group = self.group(title).add_mutually_exclusive_group(required=either.required)
+            self._choices[either] = group
+        return self._choices[either]
+
+    def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> tuple[argparse.Namespace, list[str]]:
+        """Parse words that are UTF-8: nothing else can be written to a file or read by Arrow."""
+        words = sys.argv[1:] if args is None else [*args]
+        for word in words:
+            if any("\ud800" <= character <= "\udfff" for character in word):
+                self.error(f"the word {word} is not UTF-8; rename what it names")
+        if self._first and words and not words[0].startswith("-"):
+            words.insert(0, self._first)
+        return super().parse_known_args(words, namespace)
+
+    def parse_args(  # type: ignore[override]  # as above
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse a whole command line."""
+        return self._parsed(self.parse_known_args, args, namespace)
+
+    def parse_intermixed_args(  # type: ignore[override]  # as above
+        self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
+    ) -> argparse.Namespace:
+        """Parse a whole command line whose flags may stand among its other words."""
+        return self._parsed(self.parse_known_intermixed_args, args, namespace)
+
+    def _parsed(
+        self,
+        parse: Callable[..., tuple[argparse.Namespace, list[str]]],
+        args: Sequence[str] | None,
+        namespace: argparse.Namespace | None,
+    ) -> argparse.Namespace:
+        words = sys.argv[1:] if args is None else [*args]
+        self.refuse(self.unknown_flags(words))
+        parsed, rest = parse(words, namespace)
+        if rest:
+            self.error(
+                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
+            )
+        return parsed
+
+    @property
+    def flags(self) -> list[str]:
+        """The flags that `--help` shows."""
+        return [
+            name
+            for action in self._actions
+            if action.help != argparse.SUPPRESS
+            for name in action.option_strings
+        ]
+
+    def unknown_flags(self, words: Sequence[str]) -> list[str]:
+        """Return the flags of a command line that the parser does not know, each once."""
+        end = words.index("--") if "--" in words else len(words)
+        heads = (word.partition("=")[0] for word in words[:end])
+        known = self._option_string_actions
+        return list(dict.fromkeys(x for x in heads if _FLAG.fullmatch(x) and x not in known))
+
+    def is_old(self, flag: str) -> bool:
+        """Return whether another project has a flag for something that is known here."""
+        return flag.replace("_", "-") in self._old
+
+    def refuse(self, flags: Sequence[str], *, others: Sequence[str] = (), more: str = "") -> None:
+        """Refuse flags that are unknown, with a hint for each, if there are any.
+
+        Args:
+            flags: As they were given.
+            others: Flags that may be meant besides those of the parser.
+            more: A sentence about flags for which there is no hint.
+
+        Raises:
+            UserError: There are some.
+        """
+        hints = {flag: self._hint(flag, others) for flag in flags}
+        if not hints:
+            return
+        told = [f"{flag}: {hint}" if hint else flag for flag, hint in hints.items()]
+        advice = self._advice if all(hints.values()) or not more else f"{more} {self._advice}"
+        if len(told) > 1:
+            raise UserError("\n  ".join(["unknown flags:", *told, advice]))
+        stop = "" if told[0].endswith("?") else "."
+        raise UserError(f"unknown flag {told[0]}{stop} {advice}")
+
+    def error(self, message: str) -> NoReturn:
+        """Raise what is wrong with the command line."""
+        stop = "" if message.endswith((".", "?")) else "."
+        if message.startswith("argument -"):
+            message = message.removeprefix("argument ")
+        raise UserError(f"{message}{stop} {self._advice}")
+
+    @property
+    def _advice(self) -> str:
+        return f"{self.prog} --help lists every flag"
+
+    def _hint(self, flag: str, others: Sequence[str]) -> str:
+        """Return what may be meant by an unknown flag; "" if nothing is known."""
+        plain = flag.replace("_", "-")
+        return self._old.get(plain) or did_you_mean(
+            flag, [*self.flags, *others], likeness=_LIKENESS
+        )
+
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        """Refuse a value that is none of the choices."""
+        if action.choices is None or value in action.choices:
+            return
+        known = [str(choice) for choice in action.choices]
+        name = action.option_strings[-1] if action.option_strings else str(action.metavar)
+        raise argparse.ArgumentError(None, f"{name} {value}: {expected(str(value), known)}")
+
+    def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
+        """Return a word as the type of its flag; what is wrong with it is said in plain words."""
+        meant = _MEANT.get(action.type)  # type: ignore[call-overload]  # a type or a function
+        try:
+            return super()._get_value(action, arg_string)
+        except argparse.ArgumentError as error:
+            if meant is None:
+                raise
+            raise argparse.ArgumentError(action, f"{arg_string!r} is not {meant}") from error
+
+
+def add_flags(parser: Parser, options_class: type[Any]) -> None:
+    """Add a flag for each field of a dataclass of options, below the titles that the fields name.
+
+    A field that names none is below that of the field before it.
+    """
+    group = ""
+    for option_field in fields(options_class):
+        group = option_field.metadata["group"] or group
+        if option_field.metadata["named"] != REST:
+            text = help_of(option_field, options_class)
+            add_flag(parser, option_field, group=group, text=text)
+
+
+def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str) -> None:
+    """Add the flag of a field, or the word, with its help to a group of a parser."""
+    about, name = option_field.metadata, option_field.name
+    said = default_text(option_field)
+    stop = "." if said and not text.endswith((".", ")")) else ""
+    text = f"{text}{stop}{said}".replace("%", "%%")
+    either = about["either"]
+    place = parser.choice(either, group) if either else parser.group(group)
+    if about["named"] == WORD:
+        default = None if option_field.default is MISSING else option_field.default
+        place.add_argument(name, help=text, default=default, **about["flag"])
+    else:
+        flag = about["named"] or flag_of(name)
+        place.add_argument(flag, dest=name, help=text, **about["flag"])
+
+
+@dataclass
+class Invocation:
+    """A command that somebody started: what messages about its end say."""
+
+    program: str
+    """Its name, which begins every message."""
+    stopped: str = "nothing was begun"
+    """What the line after Ctrl-C says."""
+
+
+def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
+    """Do the work of a command and return its exit code.
+
+    An error that the person can fix is one paragraph and REFUSED, and so is a lack of memory;
+    Ctrl-C is one line and STOPPED; an output that nobody reads any more is UNREAD: the work may be
+    unfinished.
+
+    Args:
+        invocation: Of the command; the work may change it.
+        work: Returns an exit code, or None for 0.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper):  # what an encoding lacks is spelt out
+        sys.stdout.reconfigure(errors="backslashreplace")
+    try:
+        code = work()
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        tell(f"{_short(invocation.program)}: stopped; {invocation.stopped}", start="\n")
+        return STOPPED
+    except BrokenPipeError:
+        # Leave nothing for the interpreter to flush.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNREAD
+    except Exception as error:
+        if not (message := _message(error, invocation.stopped)):
+            raise
+        tell(f"{_short(invocation.program)}: {message}")
+        return REFUSED
+    return code or 0
+
+
+def _short(program: str) -> str:
+    """Return what messages of a program begin with: `python -m shards inspect` is shards."""
+    program = called_program(program)
+    is_python = program.startswith(_PYTHON)
+    return program.removeprefix(_PYTHON).partition(" ")[0] if is_python else program
+
+
+def _message(error: Exception, stopped: str) -> str | None:
+    """Return the paragraph about an error; None if the person cannot fix it."""
+    if isinstance(error, UserError):
+        return str(error)
+    if told := missing_extra(error):
+        return told
+    if isinstance(error, PermissionError):
+        path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error
+        does = "list" if os.path.isdir(str(path)) else "open"  # noqa: PTH112 - of any text
+        return (
+            f"Cannot {does} {path}: permission denied. Check its rights and those of the folders "
+            f"above it; {stopped}"
+        )
+    if not is_lack_of_memory(error):
+        return None
+    reason = f" ({error})" if str(error) else ""
+    return (
+        f"there is not enough memory{reason}: use a machine with more, or raise the limit "
+        f"(ulimit -v); {stopped}"
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Command:
+    """A command: its options, and what it does with them.
+
+    The first paragraph of the docstring is its description in `--help`.
+    """
+
+    STOPPED: ClassVar[str] = "the same command goes on from here"
+    """What is said after Ctrl-C."""
+    USAGE: ClassVar[str | None] = None
+    """The first line of `--help`; None: of all flags."""
+    EPILOG: ClassVar[str | None] = None
+    """The last lines of `--help`."""
+    GROUPS: ClassVar[Sequence[str]] = ()
+    """Titles in `--help` that come first, in their order."""
+    OLD: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    """As of `Parser`."""
+    FIRST: ClassVar[str] = ""
+    """As of `Parser`."""
+
+    def run(self) -> int | None:
+        """Do the work and return an exit code, or None for 0."""
+        raise NotImplementedError
+
+    def leave(self, code: int) -> int:
+        """Return the exit code; a command may end the process with it instead."""
+        return code
+
+    @classmethod
+    def parser(cls, program: str) -> Parser:
+        """Return the parser of the command, by the name of its program."""
+        parser = Parser(
+            prog=program,
+            usage=cls.USAGE,
+            description=inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0],
+            epilog=cls.EPILOG,
+            argument_default=argparse.SUPPRESS,
+            old=cls.OLD,
+            first=cls.FIRST,
+        )
+        for title in cls.GROUPS:
+            parser.group(title)
+        add_flags(parser, cls)
+        return parser
+
+    @classmethod
+    def parse(cls, words: Sequence[str], program: str) -> Self:
+        """Return the command that a command line describes.
+
+        Raises:
+            UserError: A flag is unknown or missing, or a value is invalid.
+        """
+        return cls(**options_of(cls, vars(cls.parser(program).parse_args(words))))
+
+
+def log_errors() -> None:
+    """Show only errors in the log, visible."""
+    handler = logging.StreamHandler()
+    handler.setFormatter(MessageFormatter())
+    logging.basicConfig(handlers=[handler], level=logging.ERROR)
+
+
+def log_plainly() -> None:
+    """Show our own log lines without anything around them, and only errors of the libraries."""
+    log_errors()
+    for name, level in (
+        ("corpusmill", logging.INFO),
+        ("trainer", logging.INFO),
+        ("pipelines", logging.WARNING),
+    ):
+        logging.getLogger(name).setLevel(level)

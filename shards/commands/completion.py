@@ -1,0 +1,90 @@
+"""The completion of `corpusmill` for a shell: `corpusmill completion bash|zsh|fish|tcsh`.
+
+shtab writes the script from the parsers of all commands. Nothing of Python runs at a Tab; what is
+printed is as new as the corpusmill that printed it.
+"""
+
+import argparse
+from collections.abc import Iterable
+from dataclasses import MISSING, dataclass
+from typing import ClassVar
+
+import shtab
+
+from shards.commands.command import Command, Parser
+from shards.commands.console import OTHERS, command_of
+from shards.commands.extras import missing_extra
+from shards.commands.flags import WORD, option
+from shards.commands.shown import print_lines, tell
+from shards.commands.table import COMMANDS, PROGRAM, Entry
+
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+
+_PATHS = frozenset(
+    {"DATASET", "DIR", "DISK", "FILE", "FOLDER", "MODEL", "PATH", "RUN", "RUN|CHECKPOINT"}
+)
+"""What flags and words call a value that is a file or a folder."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class PrintCompletion(Command):
+    """Print what a shell completes commands, flags and their values with.
+
+    It loads every command that is installed, which takes seconds.
+    """
+
+    STOPPED: ClassVar[str] = "nothing was printed"
+    EPILOG: ClassVar[str] = (
+        f"Keep it in a file, and write it again after an upgrade: {PROGRAM} completion bash > "
+        f"~/.local/share/bash-completion/completions/{PROGRAM}"
+    )
+
+    shell: str = option(MISSING, flag=WORD, choices=SHELLS, metavar="|".join(SHELLS))
+    """which shell"""
+
+    def run(self) -> None:
+        """Print the script."""
+        print_lines(script(self.shell).split("\n"))
+
+
+def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> str:
+    """Return what a shell completes commands with; a line on stderr tells what has no flags."""
+    root = argparse.ArgumentParser(prog=PROGRAM)
+    root.add_argument("--version", action="store_true", help="which this is")
+    groups = {"": root.add_subparsers(metavar="COMMAND")}
+    for name, about in OTHERS.items():
+        groups[""].add_parser(name, help=about)
+    missing: dict[str, list[str]] = {}
+    for entry in entries:
+        *group, name = entry.name.split()
+        for word in group:
+            if word not in groups:
+                parser = groups[""].add_parser(word, help=f"{entry.name}, …")
+                groups[word] = parser.add_subparsers(metavar="COMMAND")
+        commands = groups["".join(group)]
+        commands.add_parser(name, help=entry.about)
+        if found := parser_of(entry, missing):
+            _name_files(found)
+            commands.choices[name] = found
+    for told, names in missing.items():
+        tell(f"{PROGRAM} completion: {', '.join(names)} without flags: {told}")
+    return shtab.complete(root, shell)
+
+
+def parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
+    """Return the parser of a command; None where an extra is `missing`."""
+    try:
+        return command_of(entry).parser(entry.program)
+    except ModuleNotFoundError as error:
+        told = missing_extra(error)
+        if told is None:
+            raise
+        missing.setdefault(told, []).append(entry.name)
+        return None
+
+
+def _name_files(parser: argparse.ArgumentParser) -> None:
+    """Let a shell complete paths where a value is one."""
+    for action in parser._actions:
+        if str(action.metavar).partition(".")[0] in _PATHS:
+            vars(action)["complete"] = shtab.FILE

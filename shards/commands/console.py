@@ -1,0 +1,192 @@
+"""The one door to the commands: `corpusmill NAME …`, which is `python -m MODULE …`.
+
+    main, run_package, run_module ─▶ choose ─▶ import ─▶ parse the flags ─▶ run
+
+A command's module is imported when the command is called, where a missing extra is named.
+"""
+
+import importlib
+import importlib.util
+import platform
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from types import MappingProxyType
+
+from shards.commands.command import Command, Invocation, exit_code
+from shards.commands.shown import print_line, print_lines
+from shards.commands.spelling import nearest
+from shards.commands.table import COMMANDS, CORPUS, CORPUS_GROUP, GROUPS, MORE, PROGRAM, Entry
+from shards.errors import UserError
+
+_DATASETS = "shards"
+"""The word before the names of commands on datasets."""
+_RUN = "run"
+OTHERS = {_RUN: "a custom corpus: corpusmill run my_notes …"}
+"""Words behind `corpusmill` that are no commands of the table."""
+
+_Chosen = tuple[Entry, Sequence[str]] | None
+"""A command and its words; None if what there is was shown instead."""
+
+
+def main() -> int:
+    """Run the command that the command line names and return the exit code."""
+    # Custom modules are in the folder; behind all others none is taken for one of ours.
+    sys.path.append(str(Path.cwd()))
+    return _run(PROGRAM, lambda: _named(sys.argv[1:]))
+
+
+def run_package(package: str, words: Sequence[str]) -> int:
+    """Run the command that `python -m PACKAGE` names, or list its commands; return the exit code.
+
+    Args:
+        package: pipelines, shards or trainer.
+        words: The command line.
+    """
+    start = f"python -m {package}"
+    return _run(start, lambda: _choose(start, _of_package(package), words))
+
+
+def run_module(module: str, words: Sequence[str] | None = None) -> int:
+    """Run the command that `python -m MODULE` is, and return the exit code.
+
+    Args:
+        module: One of the table, or one that holds a corpus.
+        words: The command line; None: that of this process.
+    """
+    known = (entry for entry in COMMANDS.values() if entry.module == module)
+    entry = next(known, Entry(module, module, "", CORPUS))
+    return _run(entry.program, lambda: (entry, sys.argv[1:] if words is None else words))
+
+
+def _run(start: str, choose: Callable[[], _Chosen]) -> int:
+    """Run the command that a function chooses, if any, and return the exit code.
+
+    Args:
+        start: What was typed up to the words that are chosen by.
+        choose: May show what there is instead.
+    """
+    invocation, command = Invocation(start), Command()
+
+    def work() -> int | None:
+        nonlocal command
+        chosen = choose()
+        if chosen is None:
+            return None
+        entry, words = chosen
+        invocation.program = entry.program
+        command = command_of(entry, words).parse(words, entry.program)
+        invocation.stopped = command.STOPPED
+        return command.run()
+
+    code = exit_code(invocation, work)
+    return command.leave(code)
+
+
+def _named(words: Sequence[str]) -> _Chosen:
+    """Return the command that the words behind `corpusmill` name."""
+    name, *rest = words or ("--help",)
+    if name in ("-V", "--version"):
+        print_line(f"{PROGRAM} {metadata.version(PROGRAM)}, Python {platform.python_version()}")
+        return None
+    if name == _RUN:
+        chosen: _Chosen = (_custom_corpus(rest), rest[1:])
+    elif name == _DATASETS:
+        chosen = _choose(f"{PROGRAM} {_DATASETS}", _of_package(_DATASETS), rest)
+    else:
+        chosen = _choose(PROGRAM, {**_installed_corpora(), **COMMANDS}, words, others=OTHERS)
+    if chosen:  # it runs as by `python -m`, but for what it calls itself
+        sys.argv = [f"{PROGRAM} {chosen[0].name}", *chosen[1]]
+    return chosen
+
+
+def _of_package(package: str) -> dict[str, Entry]:
+    """Return the commands of a package by their last words."""
+    entries = (entry for entry in COMMANDS.values() if entry.module.split(".")[0] == package)
+    return {entry.name.split()[-1]: entry for entry in entries}
+
+
+def _choose(
+    start: str,
+    entries: Mapping[str, Entry],
+    words: Sequence[str],
+    *,
+    others: Mapping[str, str] = MappingProxyType({}),
+) -> _Chosen:
+    """Return the command that the first word names, or list all and return None.
+
+    Args:
+        start: What was typed before the words.
+        entries: The commands by name.
+        words: What was typed behind it.
+        others: Further words that mean something, and what.
+
+    Raises:
+        UserError: There is no such command.
+    """
+    if not words or words[0] in ("-h", "--help", "help"):
+        print_lines(_page(start, entries, others))
+        return None
+    name, *rest = words
+    if name in entries:
+        return entries[name], rest
+    modules = {entry.module: known for known, entry in entries.items()}
+    known = {each.split()[-1]: each for each in (*entries, *others)}
+    near = nearest(modules.get(name, name).split()[-1], known, most=2)
+    hint = f" Did you mean {' or '.join(known[each] for each in near)}?" if near else ""
+    raise UserError(f"there is no command {name!r}.{hint} {start} --help lists all")
+
+
+def command_of(entry: Entry, words: Sequence[str] = ()) -> type[Command]:
+    """Return the command of the table that a command line is of."""
+    module, _, name = entry.made_by.partition(":")
+    made = getattr(importlib.import_module(module), name)
+    command: type[Command] = made if isinstance(made, type) else made(entry.module, words)
+    return command
+
+
+def _page(start: str, entries: Mapping[str, Entry], others: Mapping[str, str]) -> Iterator[str]:
+    """Yield what each command does, by name, below the titles of the groups that have any."""
+    yield from (f"usage: {start} COMMAND …", "")
+    yield "Text corpora into token shards; GLM trained on them."
+    width = max(map(len, (*entries, *others))) + 2
+    known = {entry: title for title, group in GROUPS.items() for entry in group}
+    groups: dict[str, dict[str, str]] = {title: {} for title in (*GROUPS, "installed corpora")}
+    for name, entry in entries.items():
+        groups[known.get(entry, "installed corpora")][name] = entry.about
+    groups[MORE] |= others
+    for title, commands in groups.items():
+        yield from ("", f"{title}:") if commands else ()
+        yield from (f"  {name:<{width}}{about}" for name, about in commands.items())
+    yield from ("", f"{start} COMMAND --help lists the flags of one.")
+
+
+def _installed_corpora() -> dict[str, Entry]:
+    """Return the corpora that installed packages add, by name."""
+    found = {entry.name: entry.module for entry in metadata.entry_points(group=CORPUS_GROUP)}
+    return {
+        name: Entry(name, module, f"a corpus of {module.partition('.')[0]}", CORPUS)
+        for name, module in found.items()
+    }
+
+
+def _custom_corpus(words: Sequence[str]) -> Entry:
+    """Return the corpus of the module that the first word names.
+
+    Raises:
+        UserError: There is no word, or no such module.
+    """
+    if not words or words[0].startswith("-"):
+        raise UserError(
+            f"name the module of your corpus, as python -m takes it: {PROGRAM} run my_notes "
+            "--input …; it may lie in this folder"
+        )
+    module = words[0]
+    if module.endswith(".py") or importlib.util.find_spec(module.partition(".")[0]) is None:
+        raise UserError(
+            f"there is no module {module!r} in this folder, nor where Python looks for modules: "
+            "start in its folder, install it, or put its folder into PYTHONPATH; my_notes.py is "
+            "the module my_notes"
+        )
+    return Entry(f"{_RUN} {module}", module, "", CORPUS)

@@ -1,0 +1,235 @@
+"""Flags of all commands: values as people write them, and dataclass fields that become flags."""
+
+import argparse
+import ast
+import inspect
+import math
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from functools import cache
+from itertools import pairwise
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from shards.storage.address import is_url
+
+WORD = "word"
+"""In place of a flag: the value is given without one."""
+
+REST = "rest"
+"""In place of a flag: the value is what words there are besides all flags."""
+
+_POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
+_WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
+_DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)")
+
+
+def count(text: str) -> int:
+    """Return a whole number from 0 on, with a prefix or a unit of bytes.
+
+    k, M, G and T are powers of 1000, also before B ("100M", "100MB"); Ki, Mi, Gi and Ti before B
+    are those of 1024 ("128MiB"). B alone is a billion, as people count tokens ("2B").
+    """
+    matched = _WHOLE.fullmatch(text)
+    if matched is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a whole number from 0 on, as in 300, 20k, 100M or 2G"
+        )
+    number, unit, binary, prefix = matched.groups()
+    base = 1024 if binary else 1000
+    return int(int(number) * base ** _POWERS[unit or prefix])
+
+
+def positive(text: str) -> int:
+    """Return a whole number of at least 1, written as for count()."""
+    value = count(text)
+    if value < 1:
+        raise argparse.ArgumentTypeError(f"{text} is not at least 1")
+    return value
+
+
+def seconds(text: str) -> float:
+    """Return a length of time in seconds, given with s, m, h or d ("90s", "15m", "1.5h")."""
+    matched = _DURATION.fullmatch(text)
+    if matched is None:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a length of time, as in 30s, 15m, 1.5h or 2d"
+        )
+    return float(matched[1]) * _SECONDS[matched[2] or "s"]
+
+
+def moment(text: str) -> datetime:
+    """Return a point in time, given in ISO 8601 (local without a zone) or as a time from now."""
+    if _DURATION.fullmatch(text):
+        return datetime.now(UTC) + timedelta(seconds=seconds(text))
+    try:
+        return datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is neither a point in time (2026-12-31T06:00) nor a time from now (15m, 2h)"
+        ) from None
+
+
+def counts(text: str) -> tuple[int, ...]:
+    """Return the whole numbers of a comma-separated list."""
+    return tuple(count(part) for part in text.split(","))
+
+
+def positives(text: str) -> tuple[int, ...]:
+    """Return the whole numbers, each at least 1, of a comma-separated list."""
+    return tuple(positive(part) for part in text.split(","))
+
+
+def fraction(text: str) -> float:
+    """Return a number from 0 to 1 given as such or in per cent ("0.05", "5%")."""
+    try:
+        value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a share: a number from 0 to 1, or 0% to 100%, as in 0.05 or 5%"
+        )
+    return value
+
+
+def names(text: str) -> tuple[str, ...]:
+    """Return the parts of a comma-separated list, each once, in the order given."""
+    return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
+
+
+def local_path(text: str) -> Path:
+    """Return the path of a file or folder on this machine."""
+    text = text.removeprefix("file://")
+    if is_url(text):
+        raise argparse.ArgumentTypeError(f"{text} is a URL; give a path on this machine")
+    return Path(text)
+
+
+@dataclass(frozen=True, eq=False)
+class MutuallyExclusive:
+    """Flags and words of which a command line has one at most."""
+
+    required: bool = False
+    """Whether it has one exactly."""
+
+
+def option(
+    default: Any,
+    help: str = "",
+    *,
+    group: str = "",
+    either: MutuallyExclusive | None = None,
+    flag: str = "",
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+    **argument: Any,
+) -> Any:
+    """Return a dataclass field that `shards.commands.command.add_flags` makes the flag of its name.
+
+    Args:
+        default: Its default; dataclasses.MISSING for none. False makes a flag without a value.
+            Numbers that are counted are called N.
+        help: One or two sentences for `--help`, with the unit; "": the text below the field.
+        group: The title in `--help` of this flag and of those after it; "": that of the one before.
+        either: Those that it excludes.
+        flag: Its flag where that is not the name of the field; WORD or REST: it has none.
+        metadata: Further metadata of the field.
+        argument: Further arguments of argparse's add_argument.
+    """
+    if default is False:
+        argument = {"action": "store_true", **argument}
+    if argument.get("type") in (count, positive, positives):
+        argument = {"metavar": "N", **argument}
+    about = {"help": help, "group": group, "either": either, "named": flag}
+    return field(default=default, metadata={**about, "flag": argument, **metadata})
+
+
+def same_option(
+    options_class: type[Any],
+    name: str,
+    *,
+    default: Any = MISSING,
+    group: str = "",
+    metadata: Mapping[str, Any] = MappingProxyType({}),
+) -> Any:
+    """Return a dataclass field that becomes the same flag as a field of another dataclass.
+
+    Args:
+        options_class: The other one.
+        name: The field's, in both.
+        default: Its default here; dataclasses.MISSING for that of the other.
+        group: As of `option`; that of the other field does not count here.
+        metadata: Further metadata of the field, besides that of the other.
+    """
+    (other,) = (other for other in fields(options_class) if other.name == name)
+    default = other.default if default is MISSING else default
+    help_text = help_of(other, options_class)
+    about = {**other.metadata, **metadata, "help": help_text, "group": group}
+    return field(default=default, metadata=about)
+
+
+def help_of(option_field: "Field[Any]", options_class: type[Any]) -> str:
+    """Return what the help of an option says: what its field was given, or the text below it."""
+    text: str = option_field.metadata["help"]
+    return text or _texts_below(options_class).get(option_field.name, "")  # type: ignore[arg-type]  # a class
+
+
+@cache
+def _texts_below(options_class: type[Any]) -> Mapping[str, str]:
+    """Return the text below each field of a dataclass, of those that it inherits too."""
+    texts: dict[str, str] = {}
+    for one in filter(is_dataclass, reversed(options_class.__mro__)):
+        for above, below in pairwise(_classes(one.__module__).get(one.__name__, ())):
+            match above, below:
+                case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(text))):
+                    texts[name] = " ".join(text.split())
+    return texts
+
+
+@cache
+def _classes(module: str) -> Mapping[str, list[ast.stmt]]:
+    """Return the statements of the classes of a module, by name; none of one without a file."""
+    try:
+        source = inspect.getsource(sys.modules[module])
+    except (KeyError, OSError, TypeError):
+        return {}
+    return {
+        each.name: each.body for each in ast.parse(source).body if isinstance(each, ast.ClassDef)
+    }
+
+
+def flag_of(name: str) -> str:
+    """Return the flag of a field."""
+    return f"--{name.replace('_', '-')}"
+
+
+def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of a dataclass's fields among parsed flags, lists as tuples."""
+    given = {
+        field.name: values[field.name] for field in fields(options_class) if field.name in values
+    }
+    return {
+        name: tuple(value) if isinstance(value, list) else value for name, value in given.items()
+    }
+
+
+def given(options: Any) -> list[str]:
+    """Return the names of the fields of a dataclass of options that are not at their defaults."""
+    return [
+        field.name for field in fields(options) if getattr(options, field.name) != field.default
+    ]
+
+
+def default_text(option_field: "Field[Any]") -> str:
+    """Return what the help of an option says of its default; nothing where it has no figure."""
+    default = option_field.default
+    if default is MISSING or not default or not isinstance(default, int | float | str | tuple):
+        return ""
+    separator = " " if "nargs" in option_field.metadata["flag"] else ","
+    shown = separator.join(map(str, default)) if isinstance(default, tuple) else str(default)
+    return f" Default: {shown!r}." if shown.isspace() else f" Default: {shown}."

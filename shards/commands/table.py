@@ -1,0 +1,134 @@
+"""The commands by name: `corpusmill wudao` is `python -m pipelines.wudao`."""
+
+import sys
+from typing import NamedTuple
+
+PROGRAM = "corpusmill"
+
+CORPUS = "pipelines.job.command:corpus_command"
+"""What makes the command of a corpus."""
+
+CORPUS_GROUP = "corpusmill.corpora"
+"""Entry points of installed packages: the short name of a corpus, which is a command as well, and
+the module that holds it."""
+
+
+class Entry(NamedTuple):
+    """A command of the table."""
+
+    name: str
+    """Its words behind `corpusmill`."""
+    module: str
+    """What `python -m` takes."""
+    about: str
+    """What it does, in a few words."""
+    made_by: str
+    """MODULE:NAME of a `Command`, or of a function from `module` and words to one."""
+
+    @property
+    def program(self) -> str:
+        """The command as Python starts it."""
+        word = "" if "." in self.module else f" {self.name.split()[-1]}"
+        return f"python -m {self.module}{word}"
+
+
+MAKE, KEEP, TRAIN, MORE = "make a dataset", "look after a dataset", "train", "more"
+
+
+def _corpus(name: str, about: str) -> Entry:
+    return Entry(name, f"pipelines.{name.replace('-', '_')}", about, CORPUS)
+
+
+def _command(name: str, options: str, about: str, *, package: str = "pipelines") -> Entry:
+    """Return a command whose class of options is in its module, or in its folder."""
+    module = f"{package}.{name.replace('-', '_')}"
+    return Entry(name, module, about, f"{module}{options}")
+
+
+def _of_trainer(name: str, options: str, about: str) -> Entry:
+    return _command(name, options, about, package="trainer")
+
+
+def _on_datasets(name: str, options: str, about: str) -> Entry:
+    home = options if ":" in options else f"dataset_commands:{options}"
+    return Entry(f"shards {name}", "shards", about, f"shards.{home}")
+
+
+GROUPS = {
+    MAKE: (
+        _command("look", ".command:LookAt", "what lies at a path, and which of these reads it"),
+        _corpus("text", "any texts: JSON, JSON lines, parquet, plain lines"),
+        _corpus("wudao", "WuDaoCorpora; without flags the built-in sample"),
+        _corpus("pile", "the Pile"),
+        _corpus("fineweb", "FineWeb, FineWeb-Edu, FineWeb-2"),
+        _corpus("cc-news", "CC-News"),
+        _corpus("openwebtext", "OpenWebText"),
+        _corpus("zhihu", "questions and answers of Zhihu"),
+        _corpus("zhidao", "questions and answers of Baidu Zhidao"),
+        _corpus("baike", "articles of Baidu Baike"),
+        _command("cp-wudao", ":CopyWudao", "a toy corpus out of WuDao"),
+        _command("train-tokenizer", ":TrainTokenizer", "a tokenizer of one's own"),
+        _command("train-classifier", ":TrainClassifier", "a quality model of one's own"),
+        Entry(
+            "compile",
+            "pipelines.steps.compile",
+            "compile the kernels now, once",
+            "pipelines.steps.compile:Compile",
+        ),
+    ),
+    KEEP: (
+        _on_datasets("inspect", "Inspect", "a dataset on one screen, or one of its documents"),
+        _on_datasets(
+            "view", "view.command:View", "search and leaf through its documents in a browser"
+        ),
+        _on_datasets("verify", "Verify", "read every file and check it against the manifest"),
+        _on_datasets("stats", "Stats", "figures of every source, and the accounting"),
+        _on_datasets("remove", "Remove", "take documents out of training"),
+        _on_datasets("compact", "Compact", "one generation of many, with the same documents"),
+        _on_datasets("prune", "Prune", "delete what the manifest does not name"),
+        _on_datasets("place", "Place", "copy what one node needs onto its disk"),
+        _on_datasets(
+            "export", "exports.command:ExportFiles", "files for llm.c, datatrove, OLMo, NumPy"
+        ),
+        _on_datasets("megatron", "Megatron", "the flags by which Megatron-LM reads the shards"),
+        _on_datasets("trace", "Trace", "what a step trains on, or when a document is seen"),
+        _command("report", ".command:DrawReport", "write the page of a dataset again"),
+        _command("rethreshold", ":Rethreshold", "what other thresholds would keep"),
+    ),
+    TRAIN: (
+        _of_trainer("train", ":Train", "train GLM on datasets"),
+        _of_trainer("finetune", ".command:Finetune", "tune a model on a task"),
+        _of_trainer("evaluate", ".command:evaluated", "held-out loss, and tasks"),
+        _of_trainer("tasks", ".command:ShowTask", "what a task makes of a file"),
+        _of_trainer("generate", ".command:Generate", "let a model write"),
+        _of_trainer("export", ".command:Export", "a model as files that other programs read"),
+        _of_trainer("plot", ":Plot", "draw the curves of runs"),
+    ),
+    MORE: (
+        Entry(
+            "completion",
+            "shards",
+            "print a shell's completion: bash, zsh, fish, tcsh",
+            "shards.commands.completion:PrintCompletion",
+        ),
+    ),
+}
+
+COMMANDS = {command.name: command for group in GROUPS.values() for command in group}
+
+
+def called_program(program: str) -> str:
+    """Return the name of a program as it was started: `corpusmill wudao`, else as it is given."""
+    started = sys.argv[0]
+    return started if started.startswith(f"{PROGRAM} ") else program
+
+
+def called(name: str) -> str:
+    """Return what starts a command in the way that this one was: `corpusmill` or `python -m`.
+
+    Args:
+        name: Of a command of the table, or of another corpus.
+    """
+    if sys.argv[0].startswith(f"{PROGRAM} "):
+        return f"{PROGRAM} {name}"
+    return COMMANDS.get(name, _corpus(name, "")).program

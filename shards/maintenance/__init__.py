@@ -1,0 +1,1 @@
+"""What changes, checks or copies a dataset: remove, compact, prune, verify, place."""

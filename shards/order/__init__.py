@@ -1,1 +1,0 @@
-"""Which window is trained on at which position: a pure function of the seed."""

@@ -1,0 +1,271 @@
+"""What a run reads: weighted datasets or sources, which may change at given positions.
+
+DIR             a dataset, all its sources
+DIR@n           the dataset as it was at manifest number n
+DIR:SOURCE      one of its sources
+DIR=0.3         any of these with a weight
+
+DIR may be hf:OWNER/NAME[@REVISION], a published dataset, which is brought to a folder first.
+
+    Mix, as the user writes it ── open_mixture ──▶ Mixture: streams and stages, for a Sampler
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from shards.commands.table import called
+from shards.errors import UserError
+from shards.manifest import distinct_labels, hub_name, parse_dataset, split_number
+from shards.reader import Dataset
+from shards.sampling.mixture_schedule import MAX_PERIOD, draws_per_period
+from shards.sampling.stages import MixtureStage
+from shards.sampling.streams import Stream, streams_of
+from shards.sampling.windows import num_windows
+from shards.secrets import without_secrets
+from shards.storage.address import is_url
+from shards.storage.hub import PREFIX, HubName
+from shards.storage.remote import AnyPath, any_path
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightedData:
+    """A dataset, or one source of it, with its weight."""
+
+    dataset: str
+    """DIR or DIR@n."""
+    source: str | None = None
+    weight: float | None = None
+
+    def __str__(self) -> str:
+        name = self.dataset if self.source is None else f"{self.dataset}:{self.source}"
+        if self.weight is None:
+            return name
+        return f"{name}={self.weight!r}".removesuffix(".0")
+
+    @property
+    def directory(self) -> AnyPath:
+        """The dataset's folder."""
+        return parse_dataset(self.dataset)[0]
+
+    @property
+    def number(self) -> int | None:
+        """The manifest number; None: the newest."""
+        return parse_dataset(self.dataset)[1]
+
+    def at(self, number: int) -> "WeightedData":
+        """Return the same data as they are at a manifest number."""
+        return replace(self, dataset=f"{self.directory}@{number}")
+
+    @property
+    def published(self) -> HubName | None:
+        """Its name on the hub; None of data in a folder."""
+        return hub_name(split_number(self.dataset)[0])
+
+    def absolute(self) -> "WeightedData":
+        """Return the same data by a path that holds in every folder."""
+        directory = self.directory
+        return self._in(directory.absolute()) if isinstance(directory, Path) else self
+
+    def brought(self, where: Callable[[HubName], object]) -> "WeightedData":
+        """Return the same data where they lie instead, as a function of its name on the hub says.
+
+        Data in a folder stay as they are.
+        """
+        return self if self.published is None else self._in(where(self.published))
+
+    def _in(self, directory: object) -> "WeightedData":
+        at = "" if self.number is None else f"@{self.number}"
+        return replace(self, dataset=f"{directory}{at}")
+
+    def names(self, stream: Stream) -> bool:
+        """Return whether a stream is one of these data, at whatever manifest number."""
+        same_source = self.source in (None, stream.name.split("/")[1])
+        return same_source and stream.dataset.directory == self.directory
+
+
+def parse_data(text: str) -> WeightedData:
+    """Return what a text like `DIR:SOURCE=2` means; the name of an existing folder is taken whole.
+
+    Raises:
+        UserError: the weight is not a number, or the dataset is at a URL or no name of the hub.
+    """
+    if is_url(text):
+        raise UserError(
+            f"{without_secrets(text)} is a URL, and training reads from a disk. Place it there "
+            f"first: {called('shards place')} {without_secrets(text)} --to DISK; then give DISK."
+        )
+    name, weight = text, None
+    if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):
+        name, weight = split[1], _parse_weight(split[2], text)
+    source = None
+    if not _is_folder(name) and ":" in name.removeprefix(PREFIX):
+        name, _, source = name.rpartition(":")
+    parse_dataset(name)  # refuses what is no name of the hub
+    return WeightedData(dataset=name, source=source, weight=weight)
+
+
+def _is_folder(text: str) -> bool:
+    directory = any_path(split_number(text)[0])
+    with suppress(OSError):  # too long a name, for one
+        return isinstance(directory, Path) and directory.is_dir()
+    return False
+
+
+def _parse_weight(weight: str, text: str) -> float:
+    try:
+        return float(weight)
+    except ValueError:
+        raise UserError(f"{text}: {weight!r} is not a number; write DIR=0.3.") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blend:
+    """The data that are drawn from some position on, as texts for `parse_data`."""
+
+    start: int
+    """The first position, which is the number of samples consumed before."""
+    data: tuple[str, ...]
+    """All with weights, or none: then every window weighs the same."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """By stream name, instead of what `data` says: set where a run follows a growing dataset."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Mixture:
+    """The streams of all mixes and their weights, as a sampler takes them."""
+
+    streams: tuple[Stream, ...]
+    stages: tuple[MixtureStage, ...]
+
+    @property
+    def datasets(self) -> tuple[Dataset, ...]:
+        """The distinct datasets of the streams."""
+        return tuple({stream.dataset.directory: stream.dataset for stream in self.streams}.values())
+
+
+def open_mixture(mixes: Sequence[Blend], *, stride: int) -> Mixture:
+    """Return the streams and stages of mixes; `stride` is that of the windows that are drawn.
+
+    A stream that several mixes draw from is taken from the last of them, so that of a dataset that
+    grew the newest manifest number decides what was removed. A mix with the weights of the one
+    before goes on with its stage, so that one that brings only removals changes no draw.
+
+    Raises:
+        UserError: data do not exist, are given twice, or have no weight although others do.
+    """
+    streams: dict[str, Stream] = {}
+    stages: list[MixtureStage] = []
+    datasets = _open_all(mixes)
+    for mix in mixes:
+        weights: dict[str, float] = {}
+        for data in parse_blend(mix):
+            for stream, weight in _spread_weight(data, datasets[data.dataset], stride=stride):
+                if stream.name in weights:
+                    raise UserError(f"{data}: its stream {stream.name} is given twice.")
+                weights[stream.name] = weight
+                streams[stream.name] = stream
+        weights = dict(mix.weights) or _drawable(weights, parse_blend(mix))
+        if not stages or weights != stages[-1].weights:
+            stages.append(MixtureStage(start=mix.start, weights=weights))
+    return Mixture(streams=tuple(streams.values()), stages=tuple(stages))
+
+
+def _drawable(weights: dict[str, float], mix: Sequence[WeightedData]) -> dict[str, float]:
+    """Return weights that follow from sizes, with those raised that are too small to be drawn.
+
+    Raises:
+        UserError: a weight that was given cannot be drawn.
+    """
+    given = [data.weight for data in mix if data.weight is not None]
+    if given:
+        draws_per_period(given)
+    try:
+        draws_per_period(list(weights.values()))
+    except UserError:
+        least = 2 * sum(weights.values()) / MAX_PERIOD
+        return {name: weight and max(weight, least) for name, weight in weights.items()}
+    return weights
+
+
+def _open_all(mixes: Sequence[Blend]) -> dict[str, Dataset]:
+    """Return the datasets of mixes by their texts; each manifest is read once."""
+    data = [data for mix in mixes for data in parse_blend(mix)]
+    newest: dict[AnyPath, Dataset] = {}
+    datasets: dict[str, Dataset] = {}
+    # The newest number first: it has all that the others have, and holds it.
+    for each in sorted(data, key=lambda each: (each.number is not None, -(each.number or 0))):
+        if each.directory not in newest:
+            newest[each.directory] = Dataset.open(each.dataset)
+        opened = newest[each.directory]
+        datasets[each.dataset] = opened if each.number is None else opened.as_of(each.number)
+    return datasets
+
+
+def parse_blend(mix: Blend) -> Sequence[WeightedData]:
+    """Return the data of a mix.
+
+    Raises:
+        UserError: there are none, or some have a weight and others do not.
+    """
+    entries = [parse_data(text) for text in mix.data]
+    unweighted = [str(data) for data in entries if data.weight is None]
+    if not entries:
+        raise UserError(f"no data from position {mix.start} on: name a dataset (--data DIR).")
+    if unweighted and len(unweighted) < len(entries):
+        raise UserError(
+            f"{', '.join(unweighted)} has no weight, and other data have one: give all of them "
+            "one (DIR=0.3 DIR:SOURCE=2), or none, so that every window weighs the same."
+        )
+    return entries
+
+
+def check_tokenizers(datasets: Sequence[Dataset]) -> None:
+    """Check that the token ids of all datasets mean the same text.
+
+    Raises:
+        UserError: two of them have different tokenizers.
+    """
+    first = datasets[0].manifest.tokenizer
+    for dataset in datasets[1:]:
+        other = dataset.manifest.tokenizer
+        if (other.sha256, other.special) != (first.sha256, first.special):
+            one, two = distinct_labels((first.label, first.sha256), (other.label, other.sha256))
+            raise UserError(
+                f"{datasets[0].directory} was made with tokenizer {one} and {dataset.directory} "
+                f"with {two}, which are not the same: their token ids mean different text. Train "
+                "on datasets of one tokenizer."
+            )
+
+
+def _spread_weight(
+    data: WeightedData, dataset: Dataset, *, stride: int
+) -> Iterator[tuple[Stream, float]]:
+    """Yield the streams of data with their weights, proportional to their numbers of windows."""
+    streams = streams_of(dataset, data.source)
+    sizes = [
+        sum(num_windows(shard.tokens, stride) for shard in stream.shards) for stream in streams
+    ]
+    for stream, size in zip(streams, sizes, strict=True):
+        yield stream, size if data.weight is None else data.weight * size / sum(sizes)
+
+
+def epoch_caps(caps: Mapping[str, float], streams: Sequence[Stream]) -> dict[str, float]:
+    """Return caps on epochs by stream name; they are given by `DIR` or `DIR:SOURCE`.
+
+    Raises:
+        UserError: a cap is given for data that no stream is from.
+    """
+    capped: dict[str, float] = {}
+    for text, cap in caps.items():
+        data = parse_data(text)
+        named = {stream.name: cap for stream in streams if data.names(stream)}
+        if not named:
+            raise UserError(
+                f"a cap on epochs is given for {text}, which this run does not read: name data "
+                "of the run, as DIR or DIR:SOURCE."
+            )
+        capped |= named
+    return capped

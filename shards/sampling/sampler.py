@@ -1,0 +1,276 @@
+"""Which window is trained on at which position: a pure function of the seed.
+
+The position of a sample is the number of samples before it: those consumed, plus its slot in the
+batch.
+
+    position p ─┬─ p mod S ─▶ scatter ─┐
+                └─ p div S ─▶ draw ────┴─▶ schedule ─▶ stream, how often drawn before: k
+    k ─▶ epoch, index = divmod(k, windows of the stream in the scatter) ─▶ permutation ─▶ sample
+    sample ─▶ shard, window of the shard
+
+A stream with fewer shards than scatters is common: every node holds all of it, and the k-th draw of
+scatter c is draw k·S + c of the whole stream. Nothing is built or stored: the state is the position
+and what the positions before it depended on.
+"""
+
+import hashlib
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY, asdict, dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from shards.errors import UserError
+from shards.sampling.partitions import ScatterPartitions
+from shards.sampling.permutation import (
+    Indices,
+    Integers,
+    Words,
+    derive,
+    mix,
+    permutation_key,
+    permute,
+    text_key,
+    unpermute,
+)
+from shards.sampling.stages import MixtureStage, StageSchedule, check_stream_names
+from shards.sampling.streams import Stream, check_scatters
+from shards.sampling.windows import WindowSpec
+from shards.storage.files import canonical
+
+_VERSION = 1
+_FOREVER = 2**62
+"""Greater than any position and any sample."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class DrawnWindows:
+    """The windows drawn at n positions; each field is an array[n]."""
+
+    stream: NDArray[np.int32]
+    """Index into the sampler's streams."""
+    scatter: NDArray[np.int32]
+    epoch: Integers
+    """Of the stream's part in the scatter; of the whole stream if it is common."""
+    sample: Integers
+    """Number of the window in the stream's part in the scatter; in the stream if it is common."""
+
+    def __len__(self) -> int:
+        return len(self.stream)
+
+
+class WindowLocations(NamedTuple):
+    """Where drawn windows are; each field is int64[n]."""
+
+    shard: Integers
+    """Index into the shards of the stream."""
+    window: Integers
+    """Number of the window in the shard."""
+    phase: Integers
+    """By how many tokens the epoch shifts the windows, in [0, stride); 0 in epoch 0."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sampler:
+    """Draws windows of streams.
+
+    Raises:
+        UserError: at construction, if scatters, stages, weights or caps do not fit the streams.
+        ValueError: at construction, if there are caps but no `end`.
+    """
+
+    streams: Sequence[Stream]
+    _: KW_ONLY
+    seed: int
+    num_scatters: int
+    window: WindowSpec
+    stages: Sequence[MixtureStage] = ()
+    """By ascending start, the first at 0. Default: one, in which every window weighs the same."""
+    epoch_caps: Mapping[str, float] = field(default_factory=dict)
+    """How often the windows of a stream may be seen before `end`, by stream name."""
+    end: int | None = None
+    """The position after the last one; only needed for caps."""
+
+    def __post_init__(self) -> None:
+        names = self.names
+        if not names or not all(stream.num_tokens for stream in self.streams):
+            raise UserError(f"there must be streams, and each must hold tokens; these are {names}")
+        if repeated := [name for name, times in Counter(names).items() if times > 1]:
+            raise UserError(f"the same data are given twice: {', '.join(repeated)}; give them once")
+        check_scatters(self.streams, self.num_scatters)
+        check_stream_names(self.epoch_caps, names, what="an epoch cap")
+        self.schedule.history(0)  # reports impossible weights now, not at the first draw
+        if self.epoch_caps:
+            self._check_caps()
+
+    @cached_property
+    def partitions(self) -> ScatterPartitions:
+        """Where the windows are."""
+        return ScatterPartitions(
+            self.streams, num_scatters=self.num_scatters, stride=self.window.stride
+        )
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The names of the streams."""
+        return [stream.name for stream in self.streams]
+
+    @cached_property
+    def schedule(self) -> StageSchedule:
+        """Which stream each position draws."""
+        by_windows = MixtureStage(
+            start=0, weights=dict(zip(self.names, self.partitions.windows_of_streams, strict=True))
+        )
+        return StageSchedule(
+            self.stages or (by_windows,),
+            self.names,
+            num_scatters=self.num_scatters,
+            seed=self.seed,
+        )
+
+    @cached_property
+    def _keys(self) -> Words:
+        return np.array([text_key(self.seed, name) for name in self.names], np.uint64)
+
+    def draw(self, positions: ArrayLike) -> DrawnWindows:
+        """Return the windows at positions, int64[n], in any order.
+
+        Raises:
+            ValueError: a position is negative.
+        """
+        streams, scatters, nth = self.schedule.stream_and_nth(positions)
+        cells = self.partitions.index_of(streams, scatters)
+        nth = np.where(self.partitions.common[streams], nth * self.num_scatters + scatters, nth)
+        sizes = self.partitions.sizes[cells]
+        epochs, indices = np.divmod(nth, sizes)
+        samples = permute(indices, sizes, self._epoch_keys(streams, scatters, epochs))
+        return DrawnWindows(
+            stream=streams.astype(np.int32),
+            scatter=scatters.astype(np.int32),
+            epoch=epochs,
+            sample=samples.astype(np.int64),
+        )
+
+    def locate(self, drawn: DrawnWindows) -> WindowLocations:
+        """Return where the drawn windows are."""
+        cells = self.partitions.index_of(drawn.stream, drawn.scatter)
+        shards, windows = self.partitions.locate(cells, drawn.stream, drawn.sample)
+        return WindowLocations(
+            shards, windows, self._phases(drawn.stream, drawn.scatter, drawn.epoch)
+        )
+
+    def keys(self, drawn: DrawnWindows) -> Words:
+        """Return uint64[n]: a hash of each sample and epoch, to seed whatever else is random."""
+        keys = self._epoch_keys(drawn.stream, drawn.scatter, drawn.epoch)
+        return derive(mix(~keys), drawn.sample)
+
+    def position_of(self, stream: int, *, shard: int, window: int, epoch: int) -> int | None:
+        """Return the position of a window in an epoch, None if the stages never reach it."""
+        cell, scatter, sample = self.partitions.sample_of(stream, shard, window)
+        size = int(self.partitions.sizes[cell])
+        key = permutation_key(self.seed, self.names[stream], scatter, epoch)
+        nth = epoch * size + int(unpermute(sample, size, key)[0])
+        if self.partitions.common[stream]:
+            nth, scatter = divmod(nth, self.num_scatters)
+        return self.schedule.position_of(stream, nth, scatter)
+
+    def phase_of(self, stream: int, *, shard: int, epoch: int) -> int:
+        """Return the phase of a shard's windows in an epoch, as `locate` gives it."""
+        scatter = np.array([shard % self.num_scatters])
+        return int(self._phases(np.array([stream]), scatter, np.array([epoch]))[0])
+
+    def counts(self, positions: ArrayLike) -> Integers:
+        """Return int64[n, streams]: draws before each position in the scatter of that position."""
+        return self.schedule.counts(positions)
+
+    def epochs(self, position: int) -> NDArray[np.float64]:
+        """Return float64[streams]: epochs of each stream drawn before a position.
+
+        Scatters hold parts of different sizes, so the number differs between them: the largest is
+        returned.
+        """
+        counts = self.schedule.counts_until(position)
+        scatters = np.arange(self.num_scatters)[:, None]
+        last = np.where(
+            self.partitions.common, (counts - 1) * self.num_scatters + scatters, counts - 1
+        )
+        cells = self.partitions.index_of(np.arange(len(self.streams)), scatters)
+        drawn = np.where(counts > 0, last + 1, 0)
+        return np.asarray((drawn / self.partitions.sizes[cells]).max(axis=0), np.float64)
+
+    def state_dict(self, position: int) -> dict[str, Any]:
+        """Return, for JSON, a position and all that the samples before it depended on."""
+        history = self.schedule.history(position)
+        used = {name for stage in history for name in stage["draws"]}
+        return {
+            "version": _VERSION,
+            "position": position,
+            "seed": self.seed,
+            "num_scatters": self.num_scatters,
+            "window": asdict(self.window),
+            "stages": history,
+            "shards": {
+                stream.name: _digest(stream) for stream in self.streams if stream.name in used
+            },
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> int:
+        """Return the position of a saved state, from which this sampler continues.
+
+        It may have more streams, and other weights from that position on.
+
+        Raises:
+            UserError: before that position this sampler would have drawn other samples.
+        """
+        position = int(state["position"])
+        own = self.state_dict(position)
+        for name in ("version", "seed", "num_scatters", "window", "stages", "shards"):
+            if state.get(name) != own[name]:
+                raise UserError(
+                    f"this run cannot continue the saved one at position {position:,}: {name} "
+                    f"was {state.get(name)}, now it is {own[name]}. Set it as it was (new data and "
+                    f"new weights as a further stage from {position:,} on), or start a new run."
+                )
+        return position
+
+    @property
+    def identity(self) -> str:
+        """SHA-256 of everything that draws depend on, all stages included."""
+        return hashlib.sha256(canonical(self.state_dict(_FOREVER))).hexdigest()
+
+    def _epoch_keys(self, streams: Indices, scatters: Indices, epochs: Integers) -> Words:
+        """Return the `permutation_key` of each draw's epoch."""
+        parts = np.where(self.partitions.common[streams], 0, scatters)
+        return derive(derive(self._keys[streams], parts), epochs)
+
+    def _phases(self, streams: Indices, scatters: Indices, epochs: Integers) -> Integers:
+        keys = derive(mix(~self._epoch_keys(streams, scatters, epochs)), _FOREVER)
+        phases = (keys % np.uint64(self.window.stride)).astype(np.int64)
+        return np.where(epochs == 0, 0, phases)
+
+    def _check_caps(self) -> None:
+        if self.end is None:
+            raise ValueError("epoch_caps need `end`, the position after the last one")
+        caps = np.array([self.epoch_caps.get(name, np.inf) for name in self.names])
+        epochs = self.epochs(self.end)
+        if (epochs <= caps).all():
+            return
+        last_end = bisect_left(
+            range(self.end), x=True, key=lambda end: bool((self.epochs(end + 1) > caps).any())
+        )
+        stream = int(np.argmax(epochs > caps))
+        raise UserError(
+            f"stream {self.names[stream]} would be seen {epochs[stream]:.4g} times by position "
+            f"{self.end:,}, its cap is {caps[stream]:g}. End at position {last_end:,}, the last at "
+            "which all caps hold, lower its weight, or raise its cap."
+        )
+
+
+def _digest(stream: Stream) -> str:
+    """Return what distinguishes streams of the same name: a hash of their shards' sizes."""
+    tokens = np.array([shard.tokens for shard in stream.shards], "<i8")
+    return hashlib.sha256(tokens.tobytes()).hexdigest()[:16]

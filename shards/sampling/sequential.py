@@ -1,0 +1,68 @@
+"""Every window once, in order, or an even choice of them: what validation reads."""
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shards.sampling.partitions import ScatterPartitions
+from shards.sampling.sampler import DrawnWindows, WindowLocations
+from shards.sampling.streams import Stream
+from shards.sampling.windows import WindowSpec
+
+
+class SequentialSampler:
+    """Goes through windows of some streams; `draw` and `locate` work like a `Sampler`'s.
+
+    Positions are 0 to len - 1; rank r of W takes positions r, r + W, …
+    """
+
+    def __init__(
+        self, streams: Sequence[Stream], *, window: WindowSpec, at_most: int | None = None
+    ) -> None:
+        """Go through all windows, or through so many at equal distances."""
+        self.streams = tuple(streams)
+        self.window = window
+        self._at_most = at_most
+
+    @cached_property
+    def partitions(self) -> ScatterPartitions:
+        """Where the windows are: each stream is one cell."""
+        return ScatterPartitions(self.streams, num_scatters=1, stride=self.window.stride)
+
+    @cached_property
+    def num_windows(self) -> int:
+        """All windows that there are."""
+        return int(self.partitions.sizes.sum())
+
+    def __len__(self) -> int:
+        return self.num_windows if self._at_most is None else min(self._at_most, self.num_windows)
+
+    def draw(self, positions: ArrayLike) -> DrawnWindows:
+        """Return the windows at positions, int64[n].
+
+        Raises:
+            IndexError: a position is negative or not below the length.
+        """
+        index = np.atleast_1d(np.asarray(positions, np.int64))
+        if index.size and not 0 <= index.min() <= index.max() < len(self):
+            raise IndexError(
+                f"positions {index.min()} to {index.max()}: this pass has {len(self)} windows"
+            )
+        index = index * self.num_windows // max(1, len(self))
+        ends = np.cumsum(self.partitions.sizes)
+        streams = np.searchsorted(ends, index, side="right")
+        zeros = np.zeros(len(index), np.int64)
+        return DrawnWindows(
+            stream=streams.astype(np.int32),
+            scatter=zeros.astype(np.int32),
+            epoch=zeros,
+            sample=index - (ends - self.partitions.sizes)[streams],
+        )
+
+    def locate(self, drawn: DrawnWindows) -> WindowLocations:
+        """Return where the windows are."""
+        cells = self.partitions.index_of(drawn.stream, drawn.scatter)
+        shards, windows = self.partitions.locate(cells, drawn.stream, drawn.sample)
+        return WindowLocations(shards, windows, drawn.epoch)

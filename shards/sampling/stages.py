@@ -1,0 +1,180 @@
+"""Weights that change at given positions, and which stream each position then draws."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from shards.commands.spelling import expected
+from shards.errors import UserError
+from shards.sampling.mixture_schedule import MixtureSchedule
+from shards.sampling.permutation import Integers
+
+
+@dataclass(frozen=True, kw_only=True)
+class MixtureStage:
+    """The weights of the streams from a position on."""
+
+    start: int
+    """The first position."""
+    weights: Mapping[str, float]
+    """By stream name, in any unit; streams without a weight are not drawn."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class _StageDraws:
+    """The draws of one stage, numbered on from the stages before it."""
+
+    start: int
+    """The first position."""
+    schedule: MixtureSchedule
+    first: Integers
+    """int64[scatters]: draws of each scatter before the stage."""
+    before: Integers
+    """int64[scatters, streams]: draws of each stream by each scatter before the stage."""
+
+    def counts(self, draws: Integers, scatters: Integers) -> Integers:
+        """Return int64[n, streams]: how often each stream was drawn before a draw of a scatter."""
+        return self.before[scatters] + self.schedule.counts(draws - self.first[scatters], scatters)
+
+    def stream_and_nth(self, draws: Integers, scatters: Integers) -> tuple[Integers, Integers]:
+        """Return the stream of each draw, and how often its scatter drew that stream before."""
+        streams, nth = self.schedule.stream_and_nth(draws - self.first[scatters], scatters)
+        return streams, nth + self.before[scatters, streams]
+
+
+class StageSchedule:
+    """The stream of every position, through all stages.
+
+    Position p is draw p div S of scatter p mod S.
+    """
+
+    def __init__(
+        self, stages: Sequence[MixtureStage], names: Sequence[str], *, num_scatters: int, seed: int
+    ) -> None:
+        """Make the tables of the streams with these names.
+
+        Raises:
+            UserError: the stages do not start at 0 and ascend, a weight names no stream, or the
+                weights of a stage cannot be drawn.
+        """
+        _check(stages, names)
+        self.num_scatters = num_scatters
+        self._names = names
+        scatters = np.arange(num_scatters)
+        scheduled: list[_StageDraws] = []
+        for stage in stages:
+            weights = [stage.weights.get(name, 0) for name in names]
+            first = self._draws_before(stage.start, scatters)
+            zeros = np.zeros((num_scatters, len(names)), np.int64)
+            scheduled.append(
+                _StageDraws(
+                    start=stage.start,
+                    schedule=MixtureSchedule(weights, num_scatters, seed=seed),
+                    first=first,
+                    before=scheduled[-1].counts(first, scatters) if scheduled else zeros,
+                )
+            )
+        self._stages = tuple(scheduled)
+        self._starts = np.array([stage.start for stage in stages])
+
+    def stream_and_nth(self, positions: ArrayLike) -> tuple[Integers, Integers, Integers]:
+        """Return stream and scatter of each position, and how often these were drawn before.
+
+        Raises:
+            ValueError: a position is negative.
+        """
+        draws, scatters, stages = self._split(positions)
+        streams, nth = np.empty_like(draws), np.empty_like(draws)
+        for stage in np.unique(stages):
+            rows = stages == stage
+            streams[rows], nth[rows] = self._stages[stage].stream_and_nth(
+                draws[rows], scatters[rows]
+            )
+        return streams, scatters, nth
+
+    def counts(self, positions: ArrayLike) -> Integers:
+        """Return int64[n, streams]: draws before each position in the scatter of that position.
+
+        Raises:
+            ValueError: a position is negative.
+        """
+        draws, scatters, stages = self._split(positions)
+        result = np.empty((len(draws), len(self._names)), np.int64)
+        for stage in np.unique(stages):
+            rows = stages == stage
+            result[rows] = self._stages[stage].counts(draws[rows], scatters[rows])
+        return result
+
+    def counts_until(self, position: int) -> Integers:
+        """Return int64[scatters, streams]: draws of each scatter before a position."""
+        scatters = np.arange(self.num_scatters)
+        stage = self._stages[np.searchsorted(self._starts, position, side="right") - 1]
+        return stage.counts(self._draws_before(position, scatters), scatters)
+
+    def position_of(self, stream: int, nth: int, scatter: int) -> int | None:
+        """Return the position with this `stream_and_nth`, None if no stage gets that far."""
+        for stage, following in zip(self._stages, (*self._stages[1:], None), strict=True):
+            before = int(stage.before[scatter, stream])
+            if stage.schedule.draws_per_period[stream] and (
+                following is None or nth < following.before[scatter, stream]
+            ):
+                draw = stage.schedule.draw_of(stream, nth - before, scatter)
+                return (draw + int(stage.first[scatter])) * self.num_scatters + scatter
+        return None
+
+    def history(self, position: int) -> list[dict[str, Any]]:
+        """Return the first stage and all others that earlier positions depend on, for JSON."""
+        return [
+            {
+                "start": stage.start,
+                "draws": {
+                    name: int(draws)
+                    for name, draws in zip(
+                        self._names, stage.schedule.draws_per_period, strict=True
+                    )
+                    if draws
+                },
+            }
+            for stage in self._stages
+            if stage.start == 0 or stage.start < position
+        ]
+
+    def _split(self, positions: ArrayLike) -> tuple[Integers, Integers, Integers]:
+        """Return draw, scatter and stage of each position."""
+        array = np.atleast_1d(np.asarray(positions, np.int64))
+        if array.size and array.min() < 0:
+            raise ValueError(f"position {array.min()} is negative")
+        draws, scatters = np.divmod(array, self.num_scatters)
+        return draws, scatters, np.searchsorted(self._starts, array, side="right") - 1
+
+    def _draws_before(self, position: int, scatters: Integers) -> Integers:
+        return (position - scatters + self.num_scatters - 1) // self.num_scatters
+
+
+def _check(stages: Sequence[MixtureStage], names: Sequence[str]) -> None:
+    starts = [stage.start for stage in stages]
+    if starts[:1] != [0] or any(start >= following for start, following in pairwise(starts)):
+        raise UserError(
+            f"stages start at positions {starts}: the first must start at 0, and each later than "
+            "the one before"
+        )
+    for stage in stages:
+        what = f"in the stage at position {stage.start:,} a weight"
+        check_stream_names(stage.weights, names, what=what)
+
+
+def check_stream_names(values: Mapping[str, float], names: Sequence[str], *, what: str) -> None:
+    """Check that values are given for existing streams only; errors name them `what`.
+
+    Raises:
+        UserError: a name is not among `names`.
+    """
+    if unknown := sorted(set(values) - set(names)):
+        raise UserError(
+            f"{what} is given for {', '.join(unknown)}, which is no stream with text: "
+            f"{expected(unknown[0], names)}"
+        )

@@ -1,0 +1,309 @@
+"""Which documents a step trains on, and at which steps a document is seen.
+
+The sampler is inverted for the second question, so neither one replays a run. A run that switched
+to newer manifests has eras: what was removed counts from the switch on that took the removal.
+
+    step ─▶ positions ─▶ draws ─▶ windows ─▶ pieces of documents
+    document ─▶ windows with a piece of it, epoch by epoch ─▶ positions ─▶ steps
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+from itertools import count
+from typing import Any
+
+import numpy as np
+
+from shards.errors import UserError
+from shards.maintenance.names import DocumentQuery
+from shards.manifest import VALIDATION
+from shards.reader import Dataset, Documents, Shard
+from shards.sampling.mixture import parse_blend
+from shards.sampling.run import Run
+from shards.sampling.streams import Stream, streams_of
+from shards.sampling.switches import manifest_versions, numbers_of
+from shards.sampling.windows import (
+    DocumentSpan,
+    WindowVocabulary,
+    num_windows,
+    span_pieces,
+    window_span,
+)
+
+ORIGIN = ("source", "path", "position", "id", "url")
+"""Columns that say where a document comes from; a corpus has some of them."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedDocument:
+    """A document that a run may train on."""
+
+    stream: int
+    """Index into the sampler's streams."""
+    shard: int
+    """Index into the stream's shards."""
+    row: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class TracedSample:
+    """A window at a position, and what is in it."""
+
+    step: int
+    position: int
+    stream: int
+    scatter: int
+    epoch: int
+    shard: int
+    window: int
+    """Number in the shard."""
+    pieces: Sequence[DocumentSpan]
+    """Runs of the shard's tokens by document, removed documents left out."""
+
+
+class Tracer:
+    """Answers for one run, given by its options."""
+
+    def __init__(self, run: Run) -> None:
+        self.run = run
+        self.sampler = run.sampler()
+        begun = manifest_versions(run)
+        self._starts = [start for start, _ in begun]
+        self._eras = [era for _, era in begun]
+        self._numbers = [numbers_of(era) for _, era in begun]
+        # Opened once for all eras: each open dataset costs a descriptor.
+        self._newest = cache(Dataset.open)
+        self._dataset = cache(self._as_read)
+        self._documents = cache(self._read_documents)
+        self._vocabulary = cache(WindowVocabulary.of)
+
+    def shard(self, stream: int, number: int, *, position: int | None = None) -> Shard:
+        """Return a shard of a stream, opened once, as it is at a position or at the end."""
+        era = len(self._starts) - 1 if position is None else self._era(position)
+        return self._documents(era, stream).shard(number)
+
+    def _read_documents(self, era: int, stream: int) -> Documents:
+        """Return the documents of a stream with the removals of an era."""
+        owner = self.sampler.streams[stream]
+        opened = self._dataset(owner.dataset, _number_in(self._eras[era], owner))
+        return Documents(opened, owner.shards)
+
+    def _as_read(self, dataset: Dataset, number: int) -> Dataset:
+        """Return a dataset as of a manifest number."""
+        if number == dataset.manifest.number:
+            return dataset
+        return self._newest(dataset.directory).as_of(number)
+
+    def _era(self, position: int) -> int:
+        return bisect_right(self._starts, position) - 1
+
+    def manifest_number(self, sample: TracedSample) -> int | None:
+        """Return the number of the manifest that a sample was read by; None: the newest."""
+        directory = self.sampler.streams[sample.stream].dataset.directory
+        return self._numbers[self._era(sample.position)].get(str(directory))
+
+    def samples(self, step: int) -> Iterator[TracedSample]:
+        """Yield the samples of a step's batch, by position."""
+        first = self.run.position_of(step)
+        yield from self._samples_at(range(first, first + self.run.batch_size(step)))
+
+    def _samples_at(self, positions: Sequence[int]) -> Iterator[TracedSample]:
+        if not positions:
+            return
+        drawn = self.sampler.draw(np.array(positions, np.int64))
+        columns = (drawn.stream, drawn.scatter, drawn.epoch, *self.sampler.locate(drawn))
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        for position, (stream, scatter, epoch, shard, window, phase) in zip(
+            positions, rows, strict=True
+        ):
+            yield TracedSample(
+                step=self.run.step_of(position),
+                position=position,
+                stream=stream,
+                scatter=scatter,
+                epoch=epoch,
+                shard=shard,
+                window=window,
+                pieces=self._pieces(
+                    stream, self.shard(stream, shard, position=position), window=window, phase=phase
+                ),
+            )
+
+    def _pieces(
+        self, stream: int, shard: Shard, *, window: int, phase: int
+    ) -> Sequence[DocumentSpan]:
+        vocabulary = self._vocabulary(self.sampler.streams[stream].dataset)
+        begin, end = window_span(
+            shard, window, spec=self.sampler.window, vocabulary=vocabulary, phase=phase
+        )
+        return span_pieces(shard, begin, end)
+
+    def samples_of(self, document: TracedDocument, *, until: int | None) -> list[TracedSample]:
+        """Return the samples with a piece of a document, by position; none while it is removed.
+
+        Args:
+            document: one that `find` returned.
+            until: the step to stop before; None: stop after the first epoch of its stream.
+        """
+        stream, shard = document.stream, document.shard
+        positions = [
+            position
+            for position in self._all_positions(document, until=until)
+            if document.row not in self.shard(stream, shard, position=position).removed
+        ]
+        return list(self._samples_at(positions))
+
+    def _all_positions(self, document: TracedDocument, *, until: int | None) -> list[int]:
+        """Return the positions of a document's windows, were it not removed."""
+        if until is None:
+            return self._positions(document, epoch=0)
+        end = self.run.position_of(until)
+        positions: list[int] = []
+        late_epochs = 0
+        for epoch in count():
+            in_epoch = self._positions(document, epoch=epoch)
+            positions += (position for position in in_epoch if position < end)
+            # In a common stream, adjacent epochs may overlap by some positions: look at one more
+            # epoch after the first that is too late.
+            late_epochs = 0 if in_epoch and in_epoch[0] < end else late_epochs + 1
+            if late_epochs == 2:  # noqa: PLR2004
+                break
+        return sorted(positions)
+
+    def _positions(self, document: TracedDocument, *, epoch: int) -> list[int]:
+        """Return the sorted positions of a document's windows in an epoch, those ever drawn."""
+        stream, shard = document.stream, document.shard
+        positions = (
+            self.sampler.position_of(stream, shard=shard, window=window, epoch=epoch)
+            for window in self._windows(document, epoch=epoch)
+        )
+        return sorted(position for position in positions if position is not None)
+
+    def _windows(self, document: TracedDocument, *, epoch: int) -> list[int]:
+        """Return the windows with a piece of a document in an epoch, were it not removed."""
+        stream = document.stream
+        shard, spec = self.shard(stream, document.shard), self.sampler.window
+        shard = replace(shard, removed=shard.removed[:0])
+        tokens = shard.entry.tokens
+        phase = self.sampler.phase_of(stream, shard=document.shard, epoch=epoch)
+        first = (int(shard.offsets[document.row]) - phase) % tokens
+        last = first + len(shard[document.row]) - 1
+        # A cut may be up to `slack` past its nominal position, and the last window is shorter.
+        numbers = range((first - spec.slack) // spec.stride, last // spec.stride + 2)
+        candidates = {number % num_windows(tokens, spec.stride) for number in numbers}
+        return [
+            window
+            for window in sorted(candidates)
+            if any(
+                piece.row == document.row
+                for piece in self._pieces(stream, shard, window=window, phase=phase)
+            )
+        ]
+
+    def find(self, text: str) -> list[TracedDocument]:
+        """Return the documents with a name, from all streams of the run.
+
+        Args:
+            text: SHARD:ROW as `describe` writes it, PATH:POSITION of the input, an id or a URL.
+
+        Raises:
+            UserError: there is none.
+        """
+        streams, names = self.sampler.streams, DocumentQuery([text])
+        documents = [
+            document
+            for i, stream in enumerate(streams)
+            for document in _find_in_stream(stream, i, names)
+        ]
+        if documents:
+            return documents
+        datasets = {stream.dataset.directory: stream.dataset for stream in streams}.values()
+        held_out = (
+            stream for dataset in datasets for stream in streams_of(dataset, split=VALIDATION)
+        )
+        if any(_find_in_stream(stream, 0, names) for stream in held_out):
+            raise UserError(f"{text} is held out for validation: no step trains on it.")
+        raise UserError(
+            f"there is no document {text} in the data of this run: give SHARD:ROW, the input's "
+            "PATH:POSITION, an id or a URL. What was dropped, and why, is in the audit tables."
+        )
+
+    def describe(self, document: TracedDocument) -> str:
+        """Return SHARD:ROW of a document and where it comes from."""
+        shard = self.shard(document.stream, document.shard)
+        names = [name for name in ORIGIN if name in shard.documents.column_names]
+        origin = {name: shard.value(name, document.row) for name in names}
+        return described(shard.entry.path, document.row, origin)
+
+
+def described(shard: str, row: int, origin: Mapping[str, Any]) -> str:
+    """Return SHARD:ROW of a document and what is known of its origin."""
+    known = [f"{name}={value}" for name, value in origin.items() if value not in (None, "")]
+    return " ".join([f"{shard}:{row}", *known])
+
+
+def _number_in(run: Run, stream: Stream) -> int:
+    """Return the manifest number by which a run reads a stream last."""
+    numbers = (
+        data.number
+        for mix in reversed(run.mixes)
+        for data in parse_blend(mix)
+        if data.names(stream)
+    )
+    number = next(numbers, None)
+    return stream.dataset.manifest.number if number is None else number
+
+
+def _find_in_stream(stream: Stream, index: int, names: DocumentQuery) -> list[TracedDocument]:
+    return [
+        TracedDocument(stream=index, shard=i, row=row)
+        for i, hits in enumerate(names.find(stream.dataset, stream.shards))
+        for row in hits.rows.tolist()
+    ]
+
+
+def step_lines(tracer: Tracer, step: int) -> Iterator[str]:
+    """Yield the lines that show what a step trains on: each window and its documents."""
+    for sample in tracer.samples(step):
+        shard = tracer.sampler.streams[sample.stream].shards[sample.shard]
+        yield (
+            f"position {sample.position}  epoch {sample.epoch}  scatter {sample.scatter}  "
+            f"window {sample.window} of {shard.path}{_number(tracer, sample)}"
+        )
+        for piece in sample.pieces:
+            document = TracedDocument(stream=sample.stream, shard=sample.shard, row=piece.row)
+            yield f"  {_extent(tracer, document, piece)}  {tracer.describe(document)}"
+
+
+def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[str]:
+    """Yield the lines that show at which steps a document is seen.
+
+    Raises:
+        UserError: there is no such document.
+    """
+    for document in tracer.find(text):
+        yield tracer.describe(document)
+        shard = tracer.shard(document.stream, document.shard)
+        if document.row in shard.removed:
+            yield "  removed: it is no longer trained on"
+        for sample in tracer.samples_of(document, until=until):
+            for piece in sample.pieces:
+                if piece.row == document.row:
+                    yield (
+                        f"  step {sample.step}  position {sample.position}  epoch {sample.epoch}  "
+                        f"{_extent(tracer, document, piece)}{_number(tracer, sample)}"
+                    )
+
+
+def _number(tracer: Tracer, sample: TracedSample) -> str:
+    """Return the manifest that a sample was read from, as the end of a line."""
+    number = tracer.manifest_number(sample)
+    return "" if number is None else f"  manifest {number}"
+
+
+def _extent(tracer: Tracer, document: TracedDocument, piece: DocumentSpan) -> str:
+    shard = tracer.shard(document.stream, document.shard)
+    first, size = int(shard.offsets[document.row]), len(shard[document.row])
+    return f"tokens {piece.begin - first}-{piece.end - first} of {size}"

@@ -1,0 +1,92 @@
+import io
+import sys
+from types import ModuleType, SimpleNamespace
+from typing import Any
+
+import pytest
+
+from shards.commands import progress
+from shards.commands.progress import counted_files
+from shards.commands.shown import print_line
+
+FIRST, SECOND, LAST = (
+    "copy  40 % | 4.0 MB/s | ETA 0:15",
+    "copy  70 % | 3.5 MB/s | ETA 0:08",
+    "copy 100 % | 3.3 MB/s | 0:30",
+)
+
+
+class Clock:
+    """Time that passes only when a test lets it."""
+
+    now = 1000.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=made.monotonic))
+    return made
+
+
+def copied(clock: Clock, *, seconds: float) -> list[str]:
+    """Return the names of three files that were copied, each in so many seconds."""
+    sizes = {"a": 40_000_000, "b": 30_000_000, "c": 30_000_000}
+    files = [(name, SimpleNamespace(bytes=size)) for name, size in sizes.items()]
+    names = []
+    for name, _ in counted_files("copy", files):
+        if name == "b":
+            print_line("b is odd")
+        clock.now += seconds
+        names.append(name)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("stream", "seconds", "written"),
+    [
+        (Terminal(), 10, f"\r\033[K{FIRST}\r\033[Kb is odd\n\r\033[K{SECOND}\r\033[K{LAST}"
+         f"\r\033[K{LAST}\n"),
+        (io.StringIO(), 10, f"{FIRST}\nb is odd\n{SECOND}\n{LAST}\n"),
+        (Terminal(), 0.3, "b is odd\n"),  # what is short shows nothing
+        (io.StringIO(), 3, "b is odd\n"),
+    ],
+)  # fmt: skip
+def test_files_are_counted(
+    stream: io.StringIO,
+    seconds: float,
+    written: str,
+    clock: Clock,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is printed meanwhile takes the place of the line."""
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(sys, "stdout", stream)
+    assert copied(clock, seconds=seconds) == ["a", "b", "c"]
+    assert stream.getvalue() == written
+
+
+def test_in_a_notebook_a_bar_belongs_to_the_cell(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ipython: Any = ModuleType("IPython")
+    ipython.get_ipython = lambda: SimpleNamespace(kernel=1)
+    shown: list[dict[str, str]] = []
+    handle = SimpleNamespace(update=lambda bar, **_: shown.append(bar))
+    display: Any = ModuleType("IPython.display")
+    display.display = lambda bar, **_: (shown.append(bar), handle)[1]
+    monkeypatch.setitem(sys.modules, "IPython", ipython)
+    monkeypatch.setitem(sys.modules, "IPython.display", display)
+    copied(clock, seconds=10)
+    assert [bar["text/plain"] for bar in shown] == [FIRST, SECOND, LAST, LAST]
+    assert (
+        shown[0]["text/html"] == f'<progress value="40" max="100"></progress> <code>{FIRST}</code>'
+    )
