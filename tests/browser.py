@@ -41,7 +41,7 @@ class Browser:
         self._numbers = itertools.count(1)
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
-        """Whatever the browser told without being asked."""
+        """The events that the browser sent by itself."""
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]

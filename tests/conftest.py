@@ -33,7 +33,7 @@ def opened_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser
 
 @pytest.fixture
 def tab(opened_browser: Browser) -> Browser:
-    """A tab of Chromium, which has told nothing yet."""
+    """A tab of Chromium that has sent no event yet."""
     opened_browser.events.clear()
     return opened_browser
 

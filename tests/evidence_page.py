@@ -49,7 +49,7 @@ def guarantees() -> Iterator[tuple[str, str]]:
 
 
 def record(title: str, told: str) -> None:
-    """Put figures under their title on the page, in the place of those of an earlier time."""
+    """Put figures under their title on the page, instead of those of an earlier time."""
     text = PAGE.read_text("utf-8")
     before, _, after = text.partition(f"\n### {title}\n")
     rest = after.partition("\n### ")

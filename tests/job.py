@@ -43,7 +43,7 @@ IMPORTED = {
         "pipelines.job.build",
         "pipelines.job.append",
         "pipelines.job.estimate",
-        # What those load lazily.
+        # Loaded lazily by those.
         "fastokens",
         "jinja2",
         "pyarrow.dataset",
@@ -61,7 +61,7 @@ IMPORTED = {
         "trainer.evaluate.evaluate",
         "trainer.generate.writer",
         "trainer.export.export",
-        # What those load lazily: a second or more in each process.
+        # Loaded lazily by those: a second or more in each process.
         "deepspeed.module_inject.auto_ep_layer",
         "deepspeed.runtime.superoffload.superoffload_stage3",
         "deepspeed.runtime.zero.muon.muon_optimizer",
@@ -73,7 +73,7 @@ IMPORTED = {
         "trainer.evaluate.harness",
     ),
 }
-"""What is imported before the first job of a wing, if it is there, so that no job does it again."""
+"""Modules to import before the first job of a wing, if installed, so that no job imports them."""
 KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", MARKS)
 _PR_SET_PDEATHSIG = 1
 ENVIRONMENT = {
@@ -102,7 +102,7 @@ class Job:
     process: bool = False
     """Start Python anew instead of forking this process."""
     pickled: str = ""
-    """What is called in the process before the command, as `before` makes it."""
+    """The call in the process before the command, as `before` makes it."""
 
 
 def before(prepare: Callable[[], None] | None) -> str:
@@ -111,7 +111,7 @@ def before(prepare: Callable[[], None] | None) -> str:
 
 
 def place_of(rank: int, ranks: int, *, port: int, local: int) -> dict[str, str]:
-    """Return what torch reads of a rank's place among the others, and on its node."""
+    """Return the variables by which torch finds a rank's place among the others and on its node."""
     return {
         "RANK": str(rank),
         "LOCAL_RANK": str(local),
@@ -131,7 +131,7 @@ class Started:
     """The exit code, as subprocess has it."""
 
     def wait(self, seconds: float = LIMIT) -> int | None:
-        """Return the exit code, or None if the job still runs after so many seconds."""
+        """Return the exit code, or None if the job still runs after this number of seconds."""
         if self.code is None:
             self.code = _ask(self.wing, {"pid": self.pid, "seconds": seconds})
         return self.code
@@ -168,7 +168,7 @@ def ended(started: Started) -> int:
 
 
 def _ask(wing: str, asked: Mapping[str, Any]) -> int | None:
-    """Return what the process of a wing answers."""
+    """Return the answer of the process of a wing."""
     if wing not in _wings:
         with _connected(wing) as connection:
             _wings[wing] = connection.makefile("rw")  # which keeps it open
@@ -326,7 +326,7 @@ def _take_place(folder: Path, outputs: Sequence[str]) -> None:
 
 
 def _by_name(words: Sequence[str]) -> Sequence[str]:
-    """Return what tells Python that the first word is a module and no script."""
+    """Return the flag by which Python takes the first word for a module, not a script."""
     return () if words[0].endswith(".py") else ("-m",)
 
 
@@ -347,7 +347,7 @@ def _code_of_command(words: Sequence[str]) -> int:
 def _code_of_python(lines: str) -> int:
     """Return 0, or what the error that the lines raise amounts to; tell that error."""
     try:
-        exec(compile(lines, "row", "exec"), {"__name__": "row"})  # what rows are for
+        exec(compile(lines, "row", "exec"), {"__name__": "row"})  # rows are for this
     except Exception as error:  # noqa: BLE001 - the row says which it is
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 2 if isinstance(error, UserError) else 1

@@ -9,7 +9,7 @@ import pytest
 def a_few(
     cases: Sequence[Any], *, of_each: int, others: pytest.MarkDecorator = pytest.mark.nightly
 ) -> list[Any]:
-    """Return cases of which the first of so many has no mark, and the others that of rarer runs."""
+    """Return cases: one in `of_each` has no mark, the others have that of rarer runs."""
     return [
         case if number % of_each == 0 else pytest.param(case, marks=others)
         for number, case in enumerate(cases)

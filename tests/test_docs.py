@@ -149,11 +149,11 @@ def test_a_page_shows_what_its_commands_say(
 
 
 def check_script(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Check that the Python of the page prints what stands in its comments."""
+    """Check that the Python of the page prints the text of its comments."""
     section = page.partition("\n## Reading it\n")[2].partition("\n## ")[0]
     script = "".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Megatron warns of what it could use and does not find
+        warnings.simplefilter("ignore")  # Megatron warns of missing libraries
         exec(script, {})
     printed = re.findall(r"^# (.*)$", script, re.MULTILINE)
     assert len(printed) == 4

@@ -1,4 +1,4 @@
-"""What the packages show: all of it is there, typed, and loaded when it is used."""
+"""The public names of the packages are there, typed, and loaded when they are used."""
 
 import ast
 import configparser

@@ -1,4 +1,4 @@
-"""What commands load before they have understood their command line: nothing that takes seconds."""
+"""Commands load nothing that takes seconds before they have understood their command line."""
 
 import re
 

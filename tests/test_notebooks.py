@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to run in, apart from what the person set up for Jupyter; this code is found."""
+    """A folder to run in, without the person's settings of Jupyter; this code is found."""
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -47,7 +47,7 @@ def executed(path: Path, folder: Path) -> Any:
 
 
 def shown(cell: Any) -> Iterator[str]:
-    """What a cell shows, but for times; a cell whose figures vary says so, and shows none here."""
+    """The output of a cell without times, or without figures if its tag says that they vary."""
     varies = "varies" in cell.metadata.get("tags", [])
     for output in cell.get("outputs", []):
         for text in (output.get("text", ""), *sorted(output.get("data", {}).values())):

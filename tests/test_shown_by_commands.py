@@ -1,4 +1,4 @@
-"""What comes from texts, names and options: nothing that acts on a terminal, no secret in a file.
+"""Texts, names and options show nothing that acts on a terminal, and put no secret in a file.
 
 Every option of every command that takes a path or an address is given odd ones.
 """
@@ -41,7 +41,7 @@ FORMS = (
     "simplecache::{scheme}://u:{secret}@host.invalid/x",
     "{scheme}://host.invalid/https://u:{secret}@other.invalid/x",
 )
-"""Addresses that are refused before anybody is asked."""
+"""Addresses that are refused before any request."""
 
 CLASSIFIER = ["pipelines.train_classifier"]
 
@@ -102,7 +102,7 @@ def address(seed: int) -> tuple[str, str]:
 
 
 def traces(folder: Path, secret: str) -> list[Path]:
-    """Return what has a secret in its name or content below a folder."""
+    """Return the files below a folder that have a secret in their name or content."""
     return [
         path
         for path in folder.rglob("*")
@@ -155,7 +155,7 @@ def hostile(seed: int) -> str:
 
 
 def acting(text: str) -> set[str]:
-    """Return what acts on a terminal in a text, but for line breaks and tabs."""
+    """Return the characters of a text that act on a terminal, except line breaks and tabs."""
     kinds = ("Cc", "Cf", "Cs", "Zl", "Zp")
     return {sign for sign in text if unicodedata.category(sign) in kinds} - {"\n", "\t"}
 

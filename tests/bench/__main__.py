@@ -45,7 +45,7 @@ QUESTIONS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
     "blanks": ("GLM windows to rows with blanks", lambda _: blanks.measure()),
     "generate": ("Tokens written a second", lambda _: generating.measure()),
 }
-"""What each measures, by name, and the function that returns its table."""
+"""Title of each table by its name, and the function that returns the table."""
 
 
 def main() -> None:

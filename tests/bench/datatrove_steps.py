@@ -3,7 +3,7 @@
     python tests/bench/datatrove_steps.py minhash FOLDER OUTPUT
     python tests/bench/datatrove_steps.py RECIPE INPUT.jsonl.zst OUTPUT TOKENIZER.json LID_MODEL
 
-minhash removes near-duplicates of JSON lines: what it removes stands in OUTPUT/removed. RECIPE is
+minhash removes near-duplicates of JSON lines and writes them to OUTPUT/removed. RECIPE is
 bare, fineweb (its four filters, and near-duplicate signatures) or fineweb2 (its filters for
 Mandarin), from JSON lines to tokens.
 

@@ -1,4 +1,4 @@
-"""Dedup of generated documents: time and memory, and what is found beside datatrove's MinHash.
+"""Dedup of generated documents: time, memory, and duplicates found compared with datatrove.
 
 The first two tables need no text: signatures are made up, a segment of them per 100,000 documents,
 with 5 % exact and 5 % near-duplicates anywhere, and dedup runs on the files that the map would
@@ -64,7 +64,7 @@ CASES = (("exact", 1), ("minhash", 1), ("minhash", 2))
 
 
 def measure(num_documents: int) -> str:
-    """Return the table of seconds and memory for so many documents."""
+    """Return the table of seconds and memory for a number of documents."""
     ids = range(num_documents)
     folder = made(f"dedup-{num_documents}", lambda to: generate(to, ids, num_documents))
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
@@ -154,7 +154,7 @@ FIGURES = ("seconds", "CPU s", "RSS MB", "dropped", "known")
 
 
 def measure_append(existing: Sequence[int]) -> str:
-    """Return the table of NEW documents after so many earlier ones each; their tables are cold."""
+    """Return the table of NEW documents after each number of earlier ones; tables are cold."""
     rows = []
     for number in existing:
         folder = emptied("dedup-append")
@@ -191,7 +191,7 @@ def _forget(path: Path) -> None:
 
 
 def run(folder: Path, options: WudaoOptions) -> Deduplicated:
-    """Return what dedup of a folder that generate() made comes to."""
+    """Return the result of dedup of a folder that generate() made."""
     silence_beam()
     plan = load_index(folder / WORK, (folder / "plan").read_text())
     notes = Notes(folder / WORK, "bench")
@@ -236,7 +236,7 @@ def compare(python: str) -> str:
 def plant(documents: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray]:
     """Return documents, and behind them a version of each with stretches of another document.
 
-    Beside them float[n]: Jaccard of the words' 5-grams of document and version, 0.3 to 1.
+    Also return float[n]: Jaccard of the words' 5-grams of document and version, 0.3 to 1.
     """
     rng = np.random.default_rng(0)
     texts, versions, similarity = [], [], []

@@ -19,7 +19,7 @@ BATCHES = (1, 8)
 
 
 def measure() -> str:
-    """Return the table of tokens a second: of processor time on a CPU, else by the clock."""
+    """Return the table of tokens per second: of processor time on a CPU, else by the clock."""
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     on_cpu = device.type == "cpu"
     dtype, clock = (

@@ -1,4 +1,4 @@
-"""What is measured on: real text where it is at hand, else the sample's, recombined.
+"""Inputs of the measurements: real text if it is here, else that of the sample, recombined.
 
 Files are made below build/bench, once.
 """

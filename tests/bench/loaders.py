@@ -1,4 +1,4 @@
-"""Causal windows per second, beside other loaders: each shuffled, in one process of its own.
+"""Causal windows per second compared with other loaders, each shuffled, in its own process.
 
     python -m tests.bench.loaders NAME DATASET
 
@@ -126,7 +126,7 @@ def _read(dataset: str, numbers: range) -> Iterator[torch.Tensor]:
 
 
 class _Tokenizer:
-    """What Megatron's dataset asks of a tokenizer."""
+    """The attributes of a tokenizer that Megatron's dataset reads."""
 
     eod = pad = EOS
     vocab_size = VOCABULARY

@@ -64,7 +64,7 @@ def with_dropout(name: str, length: int, rate: float) -> ModelConfig:
 def measure(
     config: ModelConfig, size: int, length: int, mask: str, compiled: bool
 ) -> tuple[str, str, str]:
-    """Tokens a second, MFU and peak memory of training."""
+    """Tokens per second, MFU and peak memory of training."""
     torch.manual_seed(0)
     torch.cuda.reset_peak_memory_stats()
     with torch.device("cuda"):

@@ -1,4 +1,4 @@
-"""The whole pipeline beside datatrove's: the same file, tokenizer, language model, one process.
+"""The whole pipeline and datatrove's: the same file, tokenizer, language model, one process.
 
 Both read, identify the language, apply the same rules and tokenize. `bare` has no rules; `fineweb`
 has FineWeb's four filters and near-duplicate signatures; `fineweb2` FineWeb-2's filters for
@@ -6,8 +6,8 @@ Mandarin. datatrove then writes its tokens, shuffled within the file; pipelines.
 deduplicates and makes verified shards.
 
 datatrove takes minutes for ten megabytes where it has rules, so there it gets the beginning of the
-file. What a run takes to start is measured on a few texts, the second time, when nothing is left to
-compile; and what it would take for LARGE megabytes is start + megabytes / rate, for both.
+file. The start of a run is measured on a few texts, the second time, when nothing is left to
+compile; and the time for LARGE megabytes is start + megabytes / rate, for both.
 """
 
 import itertools
@@ -121,7 +121,7 @@ def _figures(command: Callable[..., Command], text: Text) -> Figures:
 
 
 def _beginning(text: Text, *, texts: int | None = None, megabytes: float = LARGE) -> Text:
-    """Return a file of the first texts: so many, or until there are as many megabytes."""
+    """Return a file of the first texts, up to a number of texts or megabytes."""
     path = FOLDER / f"start-{text.language}-{texts}-{megabytes}.jsonl.zst"
     size, lines = 0, []
     for number, each in enumerate(itertools.islice(text.read(), texts)):

@@ -1,4 +1,4 @@
-"""What commands take: CPU seconds, seconds, and the memory of their processes."""
+"""The costs of commands: CPU seconds, seconds, and the memory of their processes."""
 
 import ctypes
 import os
@@ -22,7 +22,7 @@ _SAMPLES_PER_SECOND = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Spent:
-    """What some commands took together, and what they printed."""
+    """The costs of some commands together, and their output."""
 
     cpu: float
     """CPU seconds of all their processes."""

@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def machine() -> str:
-    """Return what a figure needs beside it: processor, cores, Python, date."""
+    """Return the line above each figure: processor, cores, Python, date."""
     cores = len(os.sched_getaffinity(0))
     today = datetime.datetime.now(datetime.UTC).date()
     return f"{_processor()}, {cores} cores, Python {platform.python_version()}, {today}"

@@ -20,7 +20,7 @@ _GENERATION = "g0001-00000000"
 
 
 def one_shard(num_tokens: int) -> Path:
-    """Return a dataset of one shard with so many random tokens."""
+    """Return a dataset of one shard with a number of random tokens."""
     return made(f"tokens-{num_tokens // 1_000_000}M", lambda folder: _write(folder, num_tokens))
 
 

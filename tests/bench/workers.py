@@ -1,8 +1,8 @@
-"""Memory and speed of python -m pipelines.wudao, and what more workers bring.
+"""Memory and speed of python -m pipelines.wudao, and the gain from more workers.
 
-Cores that share a memory and a clock do less together than alone, so beside n workers of one run
-stand n runs of one worker at the same time, each on its share of the files: what this machine can
-do. The start of a run, measured on a megabyte, is subtracted from both.
+Cores that share a memory and a clock do less together than alone, so n workers of one run are
+compared with n runs of one worker at the same time, each on its part of the files, which is the
+most that this machine can do. The start of a run, measured on a megabyte, is subtracted from both.
 """
 
 import os

@@ -31,7 +31,7 @@ class Request:
 
 @dataclass
 class Proxy:
-    """What the proxy saw; `fault(request, number)` returns the fault for a request, "" for none."""
+    """The requests so far; `fault(request, number)` returns the fault for one, "" for none."""
 
     address: str
     upstream: str

@@ -157,7 +157,7 @@ class Cluster:
         return counts
 
     def has(self, managers: int) -> bool:
-        """Whether so many TaskManagers are there; the JobManager refuses until it leads."""
+        """Whether this number of TaskManagers is there; the JobManager refuses until it leads."""
         try:
             return bool(self.ask("overview")["taskmanagers"] == managers)
         except urllib.error.HTTPError:

@@ -25,7 +25,7 @@ OPENS = [
     "--add-opens=java.base/sun.util.calendar=ALL-UNNAMED",
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
 ]
-"""What the engines reach into, which Java 17 closes."""
+"""The packages that engines use by reflection, which Java 17 closes."""
 
 # For small machines: little memory, and only the first compiler.
 SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
@@ -37,7 +37,7 @@ def java(main: str, *arguments: object, options: Sequence[str], path: str) -> li
     Args:
         main: Its class.
         arguments: Its own arguments.
-        options: Of Java, beside those that all engines have.
+        options: Of Java, besides those that all engines have.
         path: The class path.
     """
     return ["java", *OPENS, *SMALL, *options, "-cp", path, main, *arguments]

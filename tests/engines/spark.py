@@ -21,7 +21,7 @@ from tests.engines.processes import Process, answers, guarded, started, wait_unt
 from tests.ports import free_port
 
 HOME = ROOT / ".engines" / "spark"
-"""What SPARK_HOME names: executors have the jars of its folder `jars` on their class path."""
+"""The value of SPARK_HOME: executors have the jars of its folder `jars` on their class path."""
 JARS = HOME / "jars"
 
 _DEPLOY = "org.apache.spark.deploy"

@@ -40,7 +40,7 @@ LEVELS: dict[str, dict[str, int]] = {
     "segments": {},
     "ranges": {"ROWS_PER_RANGE": 120, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 }
-"""What makes shards read whole files, segments, or one of their eight ranges."""
+"""The constants that make shards read whole files, segments, or one of their eight ranges."""
 
 
 def scale_down(monkeypatch: pytest.MonkeyPatch, level: str) -> None:

@@ -1,4 +1,4 @@
-"""Datasets whose input, output, segments and rejects lie on a real S3 server.
+"""Datasets whose input, output, segments and rejects are on a real S3 server.
 
 Guarantee: On S3 the bytes are the same, through dropped connections, 5xx and time-outs, and from
 parts that several machines mapped.
@@ -152,7 +152,7 @@ def test_storage_that_keeps_failing_is_reported(
     name = f"down{len(message)}"
     flags = command(f"s3://bucket/{name}")[3:]
     environment.fault = fault
-    from pipelines.job.command import completed  # noqa: PLC0415 - with what follows, as a command does
+    from pipelines.job.command import completed  # noqa: PLC0415 - loaded late, as a command does
 
     options = completed(RECIPE.options.parse(flags, "pipelines.wudao"), RECIPE)
     with pytest.raises(UserError, match=message):

@@ -45,13 +45,13 @@ def generations(output: Path) -> int:
 
 
 def wait_for(run: tuple[Process, Path], output: Path, number: int) -> None:
-    """Wait until a dataset has so many generations."""
+    """Wait until a dataset has a number of generations."""
     process, log = run
     wait_until(lambda: generations(output) >= number, process, log=log, seconds=150)
 
 
 def finish(run: tuple[Process, Path]) -> str:
-    """Wait for the end of a pipeline, and return what it said."""
+    """Wait for the end of a pipeline, and return its output."""
     process, log = run
     code = process.wait(timeout=200)
     said = log.read_text(errors="replace")
@@ -79,7 +79,7 @@ def check_once(output: Path, start: int, windows: int) -> Manifest:
     order = [paths.index(path) for path in ends]
     with streaming(appended, start, windows, order) as run:
         finish(run)
-    # What attempts that failed have left in .work stays for an hour.
+    # Files of failed attempts stay in .work for an hour.
     assert shipped(output) == shipped(appended)
     return manifest
 

@@ -1,6 +1,6 @@
 """Rows in windows as a script of its own: OUTPUT START SECONDS, then Beam's flags.
 
-Ten rows a second come from START on (seconds since 1970), each at its own time. With numbers of
+Ten rows per second come from START on (seconds since 1970), each at its own time. With numbers of
 windows instead of flags the rows of each are a bounded pipeline, one after the other.
 """
 

@@ -13,7 +13,7 @@ PAGE = EXAMPLES.parent / "own.md"
 
 
 def said_by(*words: object, cwd: Path) -> str:
-    """Return what a command of the page says, from a folder that holds the examples' files."""
+    """Return the output of a command of the page, from a folder that holds the examples' files."""
     for name in ("no_ads.py", "own_model.py"):
         (cwd / name).write_text((EXAMPLES / name).read_text())
     done = python(*words, at=cwd, PYTHONDONTWRITEBYTECODE="1")

@@ -79,7 +79,7 @@ def put_array(path: Path, records: Iterable[Record | bytes], *, between: str = "
 
 
 def put_table(path: Path, records: Sequence[Record], *, group: int = 1000) -> None:
-    """Parquet with row groups of so many rows."""
+    """Parquet with row groups of this number of rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pa.Table.from_pylist([*records]), path, row_group_size=group)
 
@@ -238,7 +238,7 @@ _MOST = 200
 
 
 def _sized(size: int, name: str) -> bytes:
-    """A line of JSON with so many bytes."""
+    """A line of JSON with this number of bytes."""
     bare = line_of({"id": name, "text": ""})
     return line_of({"id": name, "text": ("word " * size)[: size - len(bare) - 1] + "."})
 
@@ -383,7 +383,7 @@ def tables(folder: Path) -> None:
 
 
 def _long(size: int, word: str = "word") -> str:
-    """A text of so many characters."""
+    """A text of this number of characters."""
     return f"{word} " * (size // (len(word) + 1)) + "." * (size % (len(word) + 1))
 
 
@@ -628,7 +628,7 @@ def found_file(folder: Path) -> None:
 
 
 def exchange(before: bytes, after: bytes) -> Callable[[Path], None]:
-    """What puts other bytes into a file, which keeps its size and its time."""
+    """A function that puts other bytes into a file, which keeps its size and its time."""
 
     def change(folder: Path) -> None:
         path = folder / "in/a.jsonl"
@@ -703,7 +703,7 @@ print([run.step_of(position) for position in (0, 15, 16, 19, 20)])
 
 
 def script(name: str) -> Callable[[Path], None]:
-    """What brings a script of scripts/."""
+    """A function that copies a script of scripts/."""
 
     def write(folder: Path) -> None:
         shutil.copyfile(Path(__file__).parent / "scripts" / name, folder / name)

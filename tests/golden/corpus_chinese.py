@@ -27,7 +27,7 @@ def _good(count: int) -> list[str]:
 
 
 def _filled(words: Sequence[str], length: int) -> str:
-    """Return the words with one space between, and more at first, as one sentence so long."""
+    """Return the words, with more spaces between the first, as one sentence of a length."""
     text = " ".join(words) + "。"
     missing = length - len(text)
     assert missing >= 0, (missing, length)
@@ -72,7 +72,7 @@ def _lines() -> Named:
 
 
 def _copied() -> Named:
-    """Yield texts of so many characters, of which 30 were there before."""
+    """Yield texts of a number of characters, of which 30 were there before."""
     line = "  ".join(plain(88, CHINESE)[80:])
     sentence = line.replace("  ", " ", 1) + "。"
     for total in (300, 299):

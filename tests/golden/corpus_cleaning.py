@@ -1,4 +1,4 @@
-"""Texts with every kind of damage that cleaning repairs, and with what looks like it.
+"""Texts with every kind of damage that cleaning repairs, and texts that look like it.
 
 Any other text is compared with ftfy itself: tests/pipelines/steps/test_clean.py.
 """

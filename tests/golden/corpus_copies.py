@@ -85,7 +85,7 @@ def _at_bounds() -> Iterator[tuple[str, str]]:
 
 
 def _apart(number: int, words: list[str], count: int) -> list[str]:
-    """Return words in an order of their own for each number."""
+    """Return words in another order for each number."""
     return [*itertools.islice(endless(words), 613 * number, 613 * number + count)]
 
 

@@ -26,7 +26,7 @@ def english_code(folder: Path) -> None:
 
 
 def _good(count: int, letters: int = 0) -> list[str]:
-    """Return words of which no pair comes twice, two of them stop words, with so many letters."""
+    """Return words of a number of letters, no pair twice, two of them stop words."""
     words = plain(count - 2)
     return [*_STOPS, *(stretched(words, letters - 5) if letters else words)]
 
@@ -68,7 +68,7 @@ def _spaced_copies() -> str:
 
 
 def _copied_letters(total: int, separator: str) -> str:
-    """Return parts of so many characters, of which 80 are in two copies of a word."""
+    """Return parts of a number of characters, of which 80 are in two copies of a word."""
     word = "extra" * 8
     parts = _rows(_good(60, total - 3 * len(word) - 54), 6)
     for copy in range(3):
@@ -221,7 +221,7 @@ def _line_lengths() -> Named:
 
 
 def _exact(characters: int, place: int) -> str:
-    """Return a line of five words and so many characters."""
+    """Return a line of five words and a number of characters."""
     return line(stretched(plain(5 * place + 5)[-5:], characters - 4))
 
 
@@ -250,7 +250,7 @@ def _glm() -> Named:
         yield f"glm.chars {count}", line(stretched(plain(15), count - 14))
 
 
-# datatrove's variants: three words a line, five sentences, lines of 30 characters, 1 %, 0.3.
+# datatrove's variants: three words per line, five sentences, lines of 30 characters, 1 %, 0.3.
 
 
 def _code_c4() -> Named:

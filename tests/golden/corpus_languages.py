@@ -65,7 +65,7 @@ def _mixed() -> Iterator[tuple[str, str]]:
 
 
 def _long() -> Iterator[tuple[str, str]]:
-    """Yield texts that change their language behind so many characters."""
+    """Yield texts that change their language after a number of characters."""
     english = " ".join(word for word, _ in zip(endless(ENGLISH), range(400), strict=False))
     chinese = "".join(plain(900, CHINESE))
     for count in (255, 256, 257, 1023, 1024, 1025):

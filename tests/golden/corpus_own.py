@@ -1,4 +1,4 @@
-"""Modules of one's own, and texts on which they and the models have something to say."""
+"""Custom modules, and texts that they and the models judge."""
 
 from pathlib import Path
 

@@ -83,7 +83,7 @@ def _merges() -> Iterable[tuple[str, str]]:
 
 
 def pieces_of_words(folder: Path) -> None:
-    """Write WordPiece's vocabularies: uncased, and two with a configuration of their own."""
+    """Write WordPiece's vocabularies: uncased, and two with a separate configuration."""
     words = (
         "[PAD] [UNK] [CLS] [SEP] [MASK] a b c x y the end ##s ##nd ##e ##d don ' t ll i m . , - ! 1"
     )

@@ -1,6 +1,6 @@
-"""Print what became of records: python -m tests.golden.corpus_shown WHAT DATASET.
+"""Print what became of records: python -m tests.golden.corpus_shown PART DATASET.
 
-WHAT is texts (of the documents kept) or duplicates (groups of them, as the report counts them).
+PART is texts (of the documents kept) or duplicates (groups of them, as the report counts them).
 """
 
 import json
@@ -12,7 +12,7 @@ from pathlib import Path
 from shards import Dataset
 
 _LONGEST = 240
-"""What is longer is cut: the hash of the tokens pins the rest."""
+"""Longer texts are cut: the hash of the tokens pins the rest."""
 
 
 def main() -> None:
@@ -31,7 +31,7 @@ def _texts(folder: Path) -> Iterator[str]:
                 text = dataset.vocabulary.decode(shard[row][:-1])
                 named = "id" in shard.documents.schema.names
                 shown = f"{shard.value('id', row) if named else split}: {text!a}"
-                # What looks like a version is masked where output is compared.
+                # Text that looks like a version is masked where output is compared.
                 yield re.sub(r"(?<=\d)\.(?=\d)", "·", shown)[:_LONGEST]
 
 

@@ -127,7 +127,7 @@ _OWN = {
 
 
 def tasks(folder: Path) -> None:
-    """A folder of each task with train, val and test, and task files of one's own."""
+    """A folder of each task with train, val and test, and custom task files."""
     for name, items in {
         "copa": _COPA,
         "boolq": _BOOLQ,
@@ -379,7 +379,7 @@ EXPORTED = [
         f"generate safe 'The [MASK] finds' {_ASKED}",
     )
 ]
-"""The commands that export models, and write with what they made."""
+"""The commands that export models, and write with these."""
 
 
 def parts(folder: Path) -> None:

@@ -144,7 +144,7 @@ def optimizer(folder: Path) -> None:
 
 
 def script(folder: Path) -> None:
-    """A script that reads, writes and answers by what `shards` and `trainer` name in Python."""
+    """A script that reads, writes and answers by the Python names of `shards` and `trainer`."""
     (folder / "api.py").write_text(_SCRIPT, "utf-8")
 
 

@@ -49,12 +49,12 @@ def endless(words: Sequence[str]) -> Iterator[str]:
 
 
 def plain(count: int, words: Sequence[str] = ENGLISH) -> list[str]:
-    """Return so many words in which no two neighbours come again."""
+    """Return a number of words in which no two neighbours come again."""
     return list(itertools.islice(endless(words), count))
 
 
 def stretched(words: Sequence[str], letters: int) -> list[str]:
-    """Return the words with letters added to some or taken away, so that there are so many."""
+    """Return the words with letters added or removed, so that they have a number of letters."""
     found = list(words)
     for place in itertools.cycle(range(len(found))):
         missing = letters - sum(map(len, found))

@@ -1,4 +1,4 @@
-"""What every row must give: a file a row."""
+"""The figures that every row must give: one file per row."""
 
 import json
 from pathlib import Path
@@ -9,7 +9,7 @@ _FOLDER = Path(__file__).parent / "figures"
 
 
 def figures(name: str) -> dict:
-    """What the row must give; nothing if it is new."""
+    """The figures that the row must give; nothing if it is new."""
     path = _FOLDER / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.exists() else {}
 

@@ -1,4 +1,4 @@
-"""What a row left behind, as plain data: read from the files alone, by their public format."""
+"""The files that a row left, as plain data: read by their public format alone."""
 
 import difflib
 import hashlib
@@ -25,8 +25,8 @@ _MASKS = (
     (r"^identity   [0-9a-f]{64}", "identity   SHA256"),
     (r"(?<=\w-)[0-9a-f]{8}(?!\w)", "XXXXXXXX"),
 )
-"""What differs from run to run, and the 8 digits of an identity in a file's name: identities are
-pinned once a generation, not in every line."""
+"""Texts that differ by run, and the 8 digits of an identity in a file's name: identities are
+pinned once per generation, not in every line."""
 
 _PROGRESS = re.compile(
     r"^\S+ +\d+ %( \||$)|^(?!map)\w+: \d+ of \d+ tasks were finished before$"
@@ -47,7 +47,7 @@ _SHORT = 8_000
 
 
 def outcome_of(folder: Path, ran: list[dict], keeps: Sequence[str], root: Path) -> dict:
-    """What the commands printed and left in the folder."""
+    """The output of the commands and the files that they left in the folder."""
     commands = [{**one, "printed": masked(one["printed"], folder, root)} for one in ran]
     found: dict = {"commands": commands}
     for manifest in sorted(folder.rglob("manifest.json")):
@@ -103,7 +103,7 @@ def _dataset(dataset: Path) -> dict:
     for path in sorted(dataset.rglob("*")):
         if path.is_file() and path.name not in _NO_DATA and not path.name.startswith("."):
             name = _unnamed(str(path.relative_to(dataset)))
-            # Before prune, two files may have the same name but for their identity.
+            # Before prune, two files may have the same name except for their identity.
             files[name] = " ".join(sorted([*files.get(name, "").split(), _hash(path)]))
     return {
         "manifest": _without(manifest, ("sha256", "lineage", "libraries", "crc32c")),
@@ -149,7 +149,7 @@ def _places(dataset: Path) -> dict[tuple[str, str], Path]:
 
 
 def _told(row: dict, metric: str) -> Iterator[str]:
-    """What the audit says of a record, and the metric that the record is named after."""
+    """The row of a record in the audit, and the metric that the record is named after."""
     yield row["verdict"]
     for key in ("reason", "language", "tokens"):
         if row.get(key) is not None:
@@ -164,7 +164,7 @@ _TITLE = re.compile(rb'"(?:title|id|uniqueKey|url|name)" *: *("[^"]{1,60}|\d+)')
 
 
 def _title(path: Path | None, row: dict) -> str:
-    """What the record calls itself, where its file can be read as it is; else nothing."""
+    """The id in the record, where its file can be read as it is; else nothing."""
     if path is None or not path.exists() or path.suffix in _PACKED:
         return ""
     with path.open("rb") as file:
@@ -199,7 +199,7 @@ _DECIMAL = re.compile(r"(?<![\w.])-?\d+\.(\d{4,})(?:e[-+]\d+)?(?![\w.])")
 
 
 def _same(expected: str, found: str, nearly: float) -> bool:
-    """Whether two lines are the same but for the last digits of such figures."""
+    """Whether two lines are the same except for the last digits of such figures."""
     if expected == found:
         return True
     if _DECIMAL.sub("F", expected) != _DECIMAL.sub("F", found):
@@ -212,7 +212,7 @@ def _same(expected: str, found: str, nearly: float) -> bool:
 
 
 def written(value: object, depth: int = 0) -> str:
-    """JSON with sorted keys, where what fits into a line stands on one."""
+    """JSON with sorted keys, with each value that fits on one line."""
     flat = json.dumps(value, ensure_ascii=False, sort_keys=True)
     if not isinstance(value, dict | list) or (depth > 1 and len(flat) < 100) or len(flat) < 3:
         return flat

@@ -1,4 +1,4 @@
-"""What a row of the golden table is: commands on a small corpus, to be pinned whole."""
+"""A row of the golden table: commands on a small corpus, to be pinned whole."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Command:
 class Row:
     name: str
     about: str
-    """What it pins, in a sentence."""
+    """The behaviour that it pins, in a sentence."""
     commands: Sequence[str | Command]
     corpora: Sequence[Callable[[Path], None]] = ()
     """Each writes files into the row's folder before the first command."""

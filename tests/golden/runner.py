@@ -29,7 +29,7 @@ start Python anew."""
 
 
 def outcome(name: str, rows: Mapping[str, Row], home: Path) -> dict:
-    """What the row gives. HOME keeps finished rows, and may be shared between processes."""
+    """The outcome of the row. HOME keeps finished rows, and may be shared between processes."""
     row = rows[name]
     home.mkdir(parents=True, exist_ok=True)
     with _alone(home / f"{name}.lock"):

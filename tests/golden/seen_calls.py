@@ -132,7 +132,7 @@ _PLANS: Mapping[str, Mapping[str, Any]] = {
 
 
 def planned() -> None:
-    """What runs would take, without what depends on the time that the sample took."""
+    """The costs of runs, without those that depend on the time that the sample took."""
     given = {"web": "in", "asked": "zhihu:asked"}
     shared = {"input": given, "output": "other", "tokenizer": _TOKENIZER, "max_reject_rate": 1}
     for name, options in _PLANS.items():

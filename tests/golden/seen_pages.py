@@ -35,7 +35,7 @@ class Browser:
         self.key = address.query.partition("=")[2]
         self.cookie = ""
         self.heads: set[str] = set()
-        """What answers have besides their texts."""
+        """The heads of the answers."""
         self.links: dict[str, str] = {}
         """One of each form that pages led to."""
         self._printed: set[str] = set()
@@ -199,7 +199,7 @@ def _overall(data: Dataset) -> Iterator[str]:
 
 
 def _documents(browser: Browser) -> list[str]:
-    """Show the documents that some names lead to, and return what is like them."""
+    """Show the documents that some names lead to, and return the addresses of similar ones."""
     found: list[str] = []
     for name in ("near-5", "near-6", "page-3", "signs", "long", "page-8", "page-2"):
         _, text = browser.patiently(f"/documents?{urlencode({'name': name})}")

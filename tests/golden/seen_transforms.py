@@ -104,7 +104,7 @@ def _steps() -> Mapping[str, Any]:
 
 
 def apart() -> None:
-    """Each step is a transform: near duplicates, all metrics, texts of what was dropped."""
+    """Each step is a transform: near duplicates, all metrics, texts of dropped documents."""
 
     def make(pipeline: beam.Pipeline) -> None:
         outputs = [pipeline | _read(split_bytes=9_000)]

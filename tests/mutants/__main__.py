@@ -3,7 +3,7 @@
 A fault is a comparison, constant, argument, `and`, return or call that is changed or left out. A
 seed draws them from the whole code, or from the folders that are named. Each is put into a copy of
 the repository, and the tests that reach its function are run there, the tables of golden commands
-and refusals among them. Results are kept in `build/mutants`, and a run that was stopped goes on.
+and refusals among them. Results are kept in `build/mutants`, and a run that was stopped continues.
 Those that no test can see are listed in `unseen.py`, with the reason.
 """
 
@@ -89,7 +89,7 @@ def _is_below(name: str, wanted: Sequence[str]) -> bool:
 
 
 def _place_in_draw(draw: str, seed: int) -> str:
-    """Return where a fault stands in the order of a seed."""
+    """Return the place of a fault in the order of a seed."""
     return hashlib.sha256(f"{seed} {draw}".encode()).hexdigest()
 
 

@@ -34,7 +34,7 @@ _MOST = 400
 
 @dataclass
 class Choice:
-    """Chooses tests by what they reach."""
+    """Chooses tests by the functions that they reach."""
 
     root: Path
     reach: Reach
@@ -55,7 +55,7 @@ class Choice:
             for group, seconds in _GROUPS
             for test in self._cheapest(groups[group], seconds * self.patience)
         ]
-        # What one cheap test sees need not wait for whole commands.
+        # Faults that one cheap test sees need not wait for whole commands.
         return sorted(ordered, key=lambda test: test.startswith("tests/golden/"))
 
     def seconds(self, test: str) -> float:
@@ -138,7 +138,7 @@ def _functions(path: str, source: str) -> dict[str, str]:
 
 
 def _assigned_name(source: str, line: int) -> str | None:
-    """Return what the statement at a line of a module gives a value to."""
+    """Return the name to which the statement at a line of a module gives a value."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             first = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -148,7 +148,7 @@ def _assigned_name(source: str, line: int) -> str | None:
 
 
 def _import_of(path: str) -> re.Pattern[str]:
-    """Return what a line looks like that imports a module."""
+    """Return the pattern of a line that imports a module."""
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     package, _, name = module.rpartition(".")
     return re.compile(

@@ -41,7 +41,7 @@ marks = _open()
 
 
 def copy_repository(folder: Path) -> Path:
-    """Bring a copy up to date and return it; what it has compiled stays."""
+    """Update a copy and return it; its compiled files stay."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in {path.name for path in folder.iterdir()} | {path.name for path in ROOT.iterdir()}:
         if name in _LEFT or name.endswith(".egg-info"):
@@ -53,7 +53,7 @@ def copy_repository(folder: Path) -> Path:
             _mirror(source, target)
         elif source.exists():
             shutil.copy2(source, target)
-    # Tests of real files look beside the checkout.
+    # Tests of real files look next to the checkout.
     _link(folder.parent / "shared", ROOT.parent / "shared")
     return folder
 

@@ -1,4 +1,4 @@
-"""One-line faults that can be put into a file of Python: where, and what stands there then."""
+"""One-line faults that can be put into a file of Python: the place, and the code there then."""
 
 import ast
 import copy
@@ -36,7 +36,7 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitXor: ast.BitOr,
 }
 _TEXTS = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)
-"""What `+` joins: there is no minus for it, so the fault would be a plain TypeError."""
+"""Operands that `+` joins: there is no minus for them, so the fault would be a plain TypeError."""
 
 
 _SHOWN = 80
@@ -106,7 +106,7 @@ def _shown(text: str, other: str) -> str:
 
 
 def _changes(place: Place) -> Iterator[str]:
-    """Yield what may stand in the place of a node."""
+    """Yield the replacements of a node."""
     for kind, change in _CHANGES:
         if isinstance(place.node, kind):
             for changed in change(place.node, place.parent):
@@ -191,7 +191,7 @@ def _call(node: ast.Call, _: ast.AST) -> Iterator[ast.AST]:
 
 
 def _statement(node: ast.Expr, _: ast.AST) -> Iterator[ast.AST]:
-    """Drop a call that is made for what it does."""
+    """Drop a call that is made for its effect."""
     if isinstance(node.value, ast.Call):
         yield ast.Pass()
 

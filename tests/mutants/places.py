@@ -61,7 +61,7 @@ def _below(
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield what lies below a node, without what is left out."""
+    """Yield the nodes below a node, without those left out."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
         return
     if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):

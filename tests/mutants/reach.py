@@ -20,12 +20,12 @@ _LEFT_OUT = ("tests/engines", "tests/mutants", "tests/bench")
 """Tests of clusters take minutes each, and those of this folder are about other faults."""
 
 TABLES = ("tests/golden/", "tests/refusals/")
-"""Whole commands: each row is a test, of files beside the test file."""
+"""Whole commands: each row is a test, of files next to the test file."""
 
 
 @dataclass
 class Reach:
-    """What tests reach."""
+    """The functions that tests reach."""
 
     files: dict[str, str] = field(default_factory=dict)
     """The hash of each test file when it was run."""
@@ -35,7 +35,7 @@ class Reach:
 
     @classmethod
     def load(cls, path: Path) -> "Reach":
-        """Return what is kept in a file, or nothing."""
+        """Return the content of a file, or nothing."""
         if not path.exists():
             return cls()
         kept = json.loads(path.read_text())
@@ -113,7 +113,7 @@ def _test_files(below: tuple[str, ...]) -> dict[str, str]:
 
 
 def _digest(path: Path) -> str:
-    """Return a hash of a test file, and of the tables beside it that its tests are made of."""
+    """Return a hash of a test file, and of the tables next to it that its tests are made of."""
     is_table = path.relative_to(ROOT).as_posix().startswith(TABLES)
     patterns = ("*.py", "said/*.json") if is_table else ()
     tables = sorted(found for each in patterns for found in path.parent.glob(each))

@@ -34,7 +34,7 @@ class Recorder:
         self._seconds = 0.0
 
     def _take(self) -> Any:
-        """Return what was marked since the last time."""
+        """Return the marks since the last time."""
         taken = self._marks.astype(bool)
         self._marks[:] = 0
         return taken

@@ -52,13 +52,13 @@ _LIBRARIES = (
 )
 _MEMORY_BYTES = 6 << 30
 _TEST_SECONDS, _ROW_SECONDS = 15.0, 90.0
-"""What a test gets beside four times its own time: a fault may make an endless loop. A golden
+"""Time that a test gets besides four times its own: a fault may make an endless loop. A golden
 row may have to run those before it that it starts from."""
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What became of a trial."""
+    """The result of a trial."""
 
     caught_by: str
     """The test that failed, or "" if all passed."""
@@ -109,7 +109,7 @@ def warm_up() -> None:
     for name in _LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    # What is here stays: no process below looks through it again.
+    # These objects stay: no process below looks through them again.
     gc.freeze()
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -173,7 +173,7 @@ def _run_tests(copy: Path, scratch: Path, limits: dict[str, float]) -> None:
     importlib.import_module("tests.job").fork_wings()
     files = list(dict.fromkeys(test.partition("::")[0] for test in limits))
     words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    # Libraries that are warm already bring plugins.
+    # Libraries that are warm already include plugins.
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "--basetemp"]
     code = 3
     try:

@@ -39,5 +39,5 @@ UNSEEN = {
     "218b79464f1531e6": f"pipelines/tokenizers/piece_kernels.py, or: {_COST}, parts are longer",
     "cc261942dfa29d22": f"pipelines/steps/fasttext.py, 0x9E…: {_COST}, a worse scatter",
     "240863dd39459d95": f"trainer/tasks/superglue.py, _overlap: {_SAME}, it is symmetric",
-    "7e8683dfa5807e6e": f"pipelines/merge/ranges.py, MOST_MEMBERS: {_COST}, more ranges",
+    "7e8683dfa5807e6e": f"pipelines/merge/ranges.py, the members of a range: {_COST}, more ranges",
 }

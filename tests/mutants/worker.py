@@ -14,7 +14,7 @@ from tests.mutants.trial import run_trial, warm_up
 
 
 def key(fault: Fault) -> str:
-    """Return by what the result of a fault is found again."""
+    """Return the key of the result of a fault."""
     return fault.draw[:16]
 
 
@@ -36,7 +36,7 @@ def run_faults(
 
 
 class Worker:
-    """What a process of the pool keeps: its copy, and the choice of tests."""
+    """State of a process of the pool: its copy, and the choice of tests."""
 
     copy: Path
     choice: Choice
@@ -51,7 +51,7 @@ class Worker:
 
     @classmethod
     def run(cls, fault: Fault) -> dict[str, Any]:
-        """Return what became of a fault."""
+        """Return the result of a fault."""
         seconds = 0.0
         while True:
             tests = cls.choice.tests(fault)

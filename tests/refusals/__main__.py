@@ -15,7 +15,7 @@ from tests.refusals.table import modules, rows_of
 
 
 def main(asked: list[str], *, update: bool) -> None:
-    """Run the rows that are asked for, all of them by default, and print or write their texts."""
+    """Run the rows that are named, all by default, and print or write their texts."""
     for module in modules():
         texts = {}
         for row in rows_of(module):

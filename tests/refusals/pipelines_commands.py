@@ -95,7 +95,7 @@ CLASSIFIER = "pipelines.train_classifier --positive good --negative bad"
 
 
 def sides(number: int) -> Scene:
-    """Two inputs of so many texts each."""
+    """Two inputs of a number of texts each."""
     good = "".join(json.dumps({"text": f"proof {n} of a theorem"}) + "\n" for n in range(number))
     bad = "".join(json.dumps({"text": f"click {n} and win cash"}) + "\n" for n in range(number))
     return together(
@@ -152,7 +152,7 @@ TABLES = (
     ("train_classifier", CLASSIFIER, sides(9), TRAIN_CLASSIFIER),
     ("cp_wudao", "pipelines.cp_wudao", copying, COPY),
 )
-"""What names of rows begin with, the command, where it runs, and its flags."""
+"""The start of the names of rows, the command, where it runs, and its flags."""
 
 ROWS = (
     *(

@@ -1,4 +1,4 @@
-"""Filters of one's own, benchmarks and blocklists that cannot be used as they are given."""
+"""Custom filters, benchmarks and blocklists that cannot be used as they are given."""
 
 from tests.refusals.refusal import mapped, opened, refused
 from tests.refusals.scenes import LINES, TOKENIZER, Scene, holding, lines, together

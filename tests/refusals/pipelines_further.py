@@ -1,4 +1,4 @@
-"""Refusals of what was edited, damaged or replaced between two commands, and of what dies."""
+"""Refusals of files edited, damaged or replaced between two commands, and of workers that die."""
 
 import io
 

@@ -1,4 +1,4 @@
-"""Inputs that are missing, cannot be read, are named badly, or lie where the output does."""
+"""Inputs that are missing, cannot be read, are named badly, or are in the output."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Corpora of one's own that fail, libraries that are not there, and datasets in other hands."""
+"""Custom corpora that fail, libraries that are not there, and datasets in other hands."""
 
 import fcntl
 import os

@@ -1,4 +1,4 @@
-"""What calls from Python refuse, besides what a golden row shows (`called`)."""
+"""Refusals of calls from Python, besides those of the golden row `called`."""
 
 from tests.refusals.refusal import raised
 from tests.refusals.scenes import lines

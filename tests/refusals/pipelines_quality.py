@@ -181,7 +181,7 @@ AT_ONCE = (
     "--perplexity 'zh=one.arpa.bin<=800'",
     "--perplexity 'zh=letters.arpa+none.model'",
 )
-"""What is known before anything is made."""
+"""Refusals before anything is made."""
 
 ROWS = (
     *(opened(f"quality {x}", f"{RUN} --quality {x}") for x in QUALITY),

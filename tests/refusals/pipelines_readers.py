@@ -60,7 +60,7 @@ def parquet(content: bytes) -> Scene:
 
 
 def some_broken(of: int) -> bytes:
-    """Lines of which one of so many is broken."""
+    """Lines of which one is broken."""
     lines = LINES.encode().splitlines(keepends=True)
     return b"".join([*(lines * of)[: of - 1], BAD])
 

@@ -134,7 +134,7 @@ ENDS = {
         ),
     ),
 }
-"""What --tokenizer and --eos say, and what is there."""
+"""The values of --tokenizer and --eos, and the files that are there."""
 
 VOCABULARIES = {
     "vocab: two special tokens missing": bert_lines("[PAD]\n[CLS]\n[SEP]\na\n"),
@@ -174,7 +174,7 @@ OF_ANY_KIND = {
     "merges: a vocabulary that is no JSON": ("tiktoken:merges.txt", gpt2("t h\n", "x")),
     "merges: in another order": ("tiktoken:merges.txt", gpt2("t h\n", '{"t": 0, "h": 1}')),
 }
-"""What --tokenizer says, and what is there."""
+"""The value of --tokenizer, and the files that are there."""
 
 _WARNED = {
     **dict.fromkeys(
@@ -188,7 +188,7 @@ _WARNED = {
     ),
     "json: two pieces of one id": "is not used",
 }
-"""What is logged before a file is refused."""
+"""The log before a file is refused."""
 
 ROWS = (
     *(

@@ -1,4 +1,4 @@
-"""What a row of the table says: a command in a folder, and the paragraph that refuses it."""
+"""A row of the table: a command in a folder, and the paragraph that refuses it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -25,10 +25,10 @@ class Refusal:
     command: str = ""
     """The module and its words, as a shell has them: `pipelines.wudao --tokeniser x`."""
     python: str = ""
-    """Lines of Python instead: what they raise is told as `NAME: message`, with code 2 if it is a
+    """Lines of Python instead: their error is printed as `NAME: message`, with code 2 if it is a
     UserError and 1 if not."""
     says: str = ""
-    """A regular expression for the paragraph, which stands on one line, white space folded; "": the
+    """A regular expression for the paragraph on one line, white space folded; "": the
     text of `said/` under this name."""
     scene: Callable[[Path], object] = nothing
     """Fills the folder that the row starts in."""
@@ -36,7 +36,7 @@ class Refusal:
     before: str = ""
     """A regular expression for all that both outputs have before the paragraph; "": nothing."""
     writes: Sequence[str] = ()
-    """Globs of what the row may write below the folder; `*` stands for any characters, / too."""
+    """Globs of files that it may write below the folder; `*` stands for any characters, / too."""
     env: Mapping[str, str] = field(default_factory=dict)
     process: bool = False
     """Start Python anew instead of forking this process."""
@@ -48,7 +48,7 @@ class Refusal:
 
     @property
     def program(self) -> str:
-        """What the paragraph of a command begins with."""
+        """The first word of the paragraph of a command."""
         return self.command.split()[0] if self.command else ""
 
 
@@ -58,7 +58,7 @@ class Accepted(Refusal):
 
     code: int = 0
     says: str
-    """A regular expression for what both outputs have."""
+    """A regular expression for both outputs."""
     writes: Sequence[str] = ("*",)
 
 
@@ -73,7 +73,7 @@ def opened(name: str, command: str, *, output: str = "out", **more: Any) -> Refu
 
 
 LISTED = r"^\d+ files, [\d.]+ MB; [^|%]+"
-"""What a run says once it has listed its input: how much there is, and what reads it."""
+"""The line of a run that has listed its input: the size of the input, and its reader."""
 
 
 def begun(name: str, command: str, *, output: str = "out", **more: Any) -> Refusal:
@@ -87,7 +87,7 @@ def mapped(name: str, command: str, *, found: str = "", **more: Any) -> Refusal:
     Args:
         name: As of Refusal.
         command: As of Refusal.
-        found: What the last line before has of the records.
+        found: Text about records in the last line before.
         more: Further fields of Refusal.
     """
     before = rf"{LISTED}.*{re.escape(found)}( \| \d:\d\d)?$"

@@ -1,4 +1,4 @@
-"""Runs a row of the table, and compares what came of it with what the row says."""
+"""Runs a row of the table, and compares the outcome with the row."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.said import expected
 
 LOCKS = "*.lock"
-"""What a command may leave beside a dataset, whatever becomes of it: a lock is empty and stays."""
+"""Files that a command may leave next to a dataset in any case: a lock is empty and stays."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ def check(row: Refusal, folder: Path) -> None:
 
 
 def _check_words(row: Refusal, done: Done) -> None:
-    """Assert that the last paragraph is the one of the row, and that nothing else was said."""
+    """Assert that the last paragraph is the one of the row, and that nothing else was printed."""
     rest, paragraph = _last_paragraph(done.err)
     if row.program:
         assert paragraph.startswith(f"{row.program}: "), done.err
@@ -64,7 +64,7 @@ def paragraph_of(done: Done) -> str:
 
 
 def _last_paragraph(text: str) -> tuple[str, str]:
-    """Return what stands before the last paragraph, whose further lines are indented, and that."""
+    """Return the text before the last paragraph, whose further lines are indented, and that."""
     start = [found.start() for found in re.finditer(r"(?m)^(?=\S)", text)]
     return (text[: start[-1]], text[start[-1] :]) if start else (text, "")
 

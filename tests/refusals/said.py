@@ -1,4 +1,4 @@
-"""What rows are refused with: `said/MODULE.json` has a paragraph for the name of each row.
+"""The paragraphs that refuse rows: `said/MODULE.json` has a paragraph for the name of each row.
 
 … stands for anything: what differs from run to run, or what another row tells in full.
 """

@@ -63,7 +63,7 @@ lines = holding("in/part-1.jsonl", LINES)
 
 
 def kept(folder: Path, name: str, make: Scene) -> Path:
-    """Return what a scene makes once in a session, for all processes of the tests.
+    """Return the folder that a scene makes once in a session, for all processes of the tests.
 
     Args:
         folder: Of a row; the session's folder is above it.
@@ -84,7 +84,7 @@ def kept(folder: Path, name: str, make: Scene) -> Path:
 
 
 def copied(name: str, make: Scene, *parts: str) -> Scene:
-    """Return the scene of some files and folders of what a scene makes, as `kept` does."""
+    """Return the scene of some files and folders that another scene makes, as `kept` does."""
 
     def fill(folder: Path) -> None:
         made = kept(folder, name, make)
@@ -108,7 +108,7 @@ def _own_folder() -> Path:
 
 
 def left_by(command: str, scene: Scene) -> Scene:
-    """Return the scene of what a command leaves that starts in another scene; it runs once."""
+    """Return the scene that a command leaves that starts in another scene; it runs once."""
 
     def make(folder: Path) -> None:
         scene(folder)
@@ -118,7 +118,7 @@ def left_by(command: str, scene: Scene) -> Scene:
     def fill(folder: Path) -> None:
         made = kept(folder, _name(command, scene), make)
         shutil.copytree(made, folder, symlinks=True, dirs_exist_ok=True)
-        inputs = folder / "data" / "inputs.json"  # the files lie where they were copied to
+        inputs = folder / "data" / "inputs.json"  # the files are where they were copied to
         if inputs.exists():
             inputs.write_text(inputs.read_text().replace(f"{made}/", f"{folder}/"))
 
@@ -127,7 +127,7 @@ def left_by(command: str, scene: Scene) -> Scene:
 
 @cache
 def _name(command: str, scene: Scene) -> str:
-    """Return a name for what a command leaves: the same in all processes."""
+    """Return a name for the files that a command leaves: the same in all processes."""
     with tempfile.TemporaryDirectory() as folder:
         scene(Path(folder))
         started = {

@@ -139,7 +139,7 @@ def holding_json(path: str, value: Any) -> Scene:
 
 
 def led_out(pattern: str) -> Scene:
-    """A link to `away`, beside the dataset, instead of one file or folder."""
+    """A link to `away`, next to the dataset, instead of one file or folder."""
 
     def scene(folder: Path) -> None:
         path = found(folder, pattern)
@@ -243,7 +243,7 @@ def consistent(pattern: str, change: Callable[[bytes], bytes]) -> Scene:
 
 
 def _place_in(value: Any, path: str, where: str = "") -> str:
-    """Where a manifest says of which size a file is; "": it does not."""
+    """The place in a manifest of the size of a file; "": there is none."""
     stem, _, suffix = path.rpartition(".")
     if isinstance(value, dict) and value.get("path") == path and "crc32c" in value:
         return where

@@ -25,7 +25,7 @@ def _row(command: str, scene: Scene = dataset, **more: Any) -> Refusal:
 
 _NODE = r"^node 0 of 1: the whole corpus$"
 _SAID = {"compact": "", "remove": r"^data: 1 document of ", "place": _NODE}
-"""What is said by commands before they write."""
+"""Refusals of commands before they write."""
 
 
 _OF_NAMES = {
@@ -44,7 +44,7 @@ _PLACED = (
 _PLACED_WITH = {
     "place data --to disk": together(dataset, another),
 }
-"""What is refused once the node has said its share."""
+"""Refusals once the node has named its share."""
 
 _TAKEN: Mapping[str, tuple[str, Scene]] = {
     "inspect data --doc 131": (r"document 131 of 132 \(train\)", dataset),
@@ -62,7 +62,7 @@ _TAKEN: Mapping[str, tuple[str, Scene]] = {
 
 
 def _link_out(path: str) -> Scene:
-    """A link to a folder beside the dataset."""
+    """A link to a folder next to the dataset."""
 
     def scene(folder: Path) -> None:
         (folder / "away").mkdir()

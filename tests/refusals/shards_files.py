@@ -157,7 +157,7 @@ _FOUND = (
     ("a vocabulary of fewer tokens", r"-\w{8}\.arrow has 383 rows, 384 expected", _FEWER),
     ("a removal of fewer documents", r"removes 1 documents, the manifest says 2", _REMOVED),
 )
-"""What `verify` finds: exit code 1, and a line for each problem."""
+"""The problems that `verify` finds: exit code 1, and a line for each."""
 
 _SOUND = {
     "nothing is wrong": dataset,

@@ -1,4 +1,4 @@
-"""What decides the samples of a run: data, weights, windows, scatters; by trace and Python."""
+"""Options deciding the samples of a run: data, weights, windows, scatters; by trace and Python."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -67,7 +67,7 @@ _SAVED = {
     "a mix that begins late": {"mixes": [{"start": 3, "data": ["data"]}]},
     "an empty batch": {"batches": [{"step": 0, "size": 0}]},
 }
-"""What is wrong with the file of a run, and what the file has instead."""
+"""The fault of the file of a run, and its value there."""
 
 _PREPARED = """
 import shards
@@ -137,7 +137,7 @@ _WRITTEN = {
         r" prompt_tokens: int64$"
     ),
 }
-"""Lines, and what is said before the last paragraph."""
+"""Lines, and the output before the last paragraph."""
 
 
 def _taken(command: str, says: str, scene: Scene) -> Accepted:

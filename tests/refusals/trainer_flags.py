@@ -21,7 +21,7 @@ _COMMANDS = (
     "trainer.train --do_train --optim sgd --per_device_eval_batch_size 3 --adam_beta1 0.9",
     "trainer.finetune --learning_rate",
     "trainer.export --output-dir",
-    # What training is told.
+    # Flags of training.
     f"{_TRAIN} --modle x",
     f"{_TRAIN} --betas 0.9",
     f"{_TRAIN} --schedule cosin",
@@ -119,7 +119,7 @@ _FILES = (
     r'{"x": "\ud800"}',
     '{"num_layers": 2, "num_layers": 3}',
 )
-"""What model.json holds."""
+"""The content of model.json."""
 
 _SHAPES = (
     ("colour", 1),

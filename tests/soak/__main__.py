@@ -1,9 +1,9 @@
 """Random cases against an oracle: `make soak MINUTES=30`, `python -m tests.soak --minutes 30`.
 
 A case is decided by the seed and its number alone: corpora in all forms with damaged records,
-options, engines, kills, harm, full disks, and what becomes of them. What was made is compared with
-what an oracle in plain Python works out from docs/, and with an undisturbed run. Every failing case
-keeps its folder, and the command that repeats it is printed.
+options, engines, kills, harm, full disks, and later commands. The datasets are compared with an
+oracle in plain Python, which works them out from docs/, and with an undisturbed run. Every failing
+case keeps its folder, and the command that repeats it is printed.
 """
 
 import argparse
@@ -44,7 +44,7 @@ LIMIT = 400.0
 
 @dataclass
 class Tried:
-    """What was tried so far."""
+    """The cases so far."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
     """Cases by kind and outcome."""
@@ -221,7 +221,7 @@ def _run(seed: int, number: int, kind: str, folder: Path) -> None:
 
 
 def _keep_mounted(folder: Path) -> None:
-    """Copy what lies on a mounted disk, which goes with this process."""
+    """Copy the files of a mounted disk, which goes with this process."""
     disk = folder / "disk"
     if disk.is_dir() and os.path.ismount(disk):
         shutil.copytree(disk / "out", folder / "disk-out", ignore_dangling_symlinks=True)

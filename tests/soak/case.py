@@ -20,7 +20,7 @@ LEVELS: tuple[Mapping[str, int], ...] = (
     {"ROWS_PER_RANGE": 40, "MOST_SHARD_SLICES": 0},
     {"ROWS_PER_RANGE": 40, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 )
-"""What makes shards read segments, or ranges of them, few and many."""
+"""Constants that make shards read segments, or ranges of them, few and many."""
 
 READERS = (
     *("shards.storage.sparse", "shards.tables", "pipelines.segments.bins"),
@@ -47,7 +47,7 @@ class Case:
     """Sizes that make small corpora go the way of large ones; without workers only."""
     commands: int = 0
     notes: list[str] = field(default_factory=list)
-    """What was done, for who looks at a failure."""
+    """The steps so far, for who looks at a failure."""
 
     def world(self, *, small: bool = False) -> World:
         """Return random inputs."""
@@ -125,7 +125,7 @@ class Case:
         return done
 
     def calm(self, words: Sequence[object], name: str = "calm") -> dict[str, str]:
-        """Return what `reported` says of what an undisturbed run of a command makes.
+        """Return `reported` of the dataset that an undisturbed run of a command makes.
 
         It has the sizes of the product, which change no byte. Those of segments are an exception:
         where no number of shards is given, it follows from the tokens that segments hold.
@@ -153,7 +153,7 @@ def shipped(output: Path) -> dict[str, str]:
 
 
 def reported(output: Path) -> dict[str, str]:
-    """Return the hashes of the files of a dataset, and what its report says of the documents."""
+    """Return the hashes of the files of a dataset, and the figures of documents in its report."""
     report = json.loads((output / "report.json").read_bytes())
     figures = {name: report[name] for name in ("dedup", "examples", "funnel", "histograms")}
     return {**shipped(output), "report.json": json.dumps(figures)}

@@ -1,4 +1,4 @@
-"""Compares a dataset, read plainly, with what it must hold.
+"""Compares a dataset, read plainly, with the oracle.
 
 Guarantee: read = kept + dropped + quarantined, and the shards hold what was kept.
 """
@@ -17,7 +17,7 @@ from tests.soak.world import Input, Options, World
 
 
 class Failure(AssertionError):
-    """What was found is not what must be."""
+    """A finding differs from the oracle."""
 
 
 def agree(what: str, found: object, expected: object) -> None:
@@ -36,7 +36,7 @@ def agree(what: str, found: object, expected: object) -> None:
 
 @dataclass
 class Ledger:
-    """What the oracle knows of a dataset that grows."""
+    """The oracle's knowledge of a dataset that grows."""
 
     options: Options
     seen: Seen = field(default_factory=Seen)
@@ -52,7 +52,7 @@ def check_dataset(folder: Path, world: World, ledger: Ledger | None = None) -> L
     Args:
         folder: The dataset.
         world: Its inputs.
-        ledger: What was compared before; it is brought up to date.
+        ledger: The comparisons before; it is updated.
     """
     plain = Plain(folder)
     ledger = ledger or Ledger(world.options)

@@ -22,7 +22,7 @@ from tests import job
 LIMIT = 240.0
 """Seconds that a command may take on a busy machine."""
 MEMORY_BYTES = 3 << 30
-"""What a forked one may take beside what it shares; the model of languages is a third of that."""
+"""Limit of a forked one besides shared memory; the model of languages is a third of that."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Done:
 
 @dataclass
 class Trap:
-    """What happens at the n-th time that a command is about to change the disk."""
+    """An action at the n-th time that a command is about to change the disk."""
 
     nth: int
     action: Callable[[], None]
@@ -143,7 +143,7 @@ def start(
     Args:
         words: The module and its flags.
         log: Where its output goes.
-        trap: What happens to it while it works; forked ones only.
+        trap: An action while it works; forked ones only.
         constants: By module, constants of it that are set first; forked ones only.
         forked: Fork a process that has imported the product; or start Python anew.
     """

@@ -63,7 +63,7 @@ class Plain:
         return [document for home in self.homes() for document in self.documents(*home)]
 
     def documents(self, generation: dict[str, Any], source: str, split: str) -> Iterator[Stored]:
-        """Yield the documents of a source of a generation as they lie in its shards."""
+        """Yield the documents of a source of a generation in the order of its shards."""
         for shard in self.shards(generation, source, split):
             yield from self.shard(shard, source)
 

@@ -1,4 +1,4 @@
-"""Random files of records in every form, and what lies at which place of each.
+"""Random files of records in every form, and the content of each place.
 
 Guarantee: A damaged record, row or line costs what is damaged, and its place and bytes are
 kept.
@@ -33,7 +33,7 @@ PACKED = ("", "", "", ".gz", ".zst", ".bz2", ".xz")
 
 @dataclass(frozen=True)
 class Row:
-    """What lies at a place of a file."""
+    """The content of a place of a file."""
 
     position: int
     """As a record's identity has it: a byte of the uncompressed file, or a row of a table."""
@@ -62,7 +62,7 @@ class Writer:
     number: int = 0
 
     def file(self, form: str, records: int, packed: str) -> Content:
-        """Return a file of a form with so many records, compressed as its ending says."""
+        """Return a file of a form with a number of records, compressed as its ending says."""
         make = {
             **{"jsonl": self._lines, "lines": self._plain, "objects": self._objects},
             **{"parquet": self._table, "arrow": self._table},
@@ -186,7 +186,7 @@ class Writer:
         rows: list[Row] = []
         for number in range(records):
             data += separator if number else rng.choice((b"", b"\n", b"  "))
-            # What is no JSON ends before the next good object, whatever stands between.
+            # Invalid JSON ends before the next good object, whatever is between.
             broken = bool(rows) and rows[-1].judged.rejected == "bad-json"
             if 0 < number < records - 1 and not broken and rng.random() < self.damage:
                 element, judged = self._bad_element()
@@ -324,7 +324,7 @@ _UNPACKERS: dict[str, Callable[[], Any]] = {
 
 
 def _unpacked(data: bytes, packed: str) -> bytes | None:
-    """Return what can be read of an archive that is cut; None if no member is cut."""
+    """Return the readable part of an archive that is cut; None if no member is cut."""
     whole = b""
     while data:
         unpacker = _UNPACKERS[packed]()

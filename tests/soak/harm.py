@@ -42,7 +42,7 @@ _READERS = (
     "pipelines.rethreshold {data}",
     "pipelines.report {data} --output {new}",
 )
-"""What reads a dataset, or makes another of it; runs on it and training come beside these."""
+"""Commands that read a dataset, or make another of it, besides runs on it and training."""
 
 
 def harm(case: Case, path: Path, others: Sequence[Path] = ()) -> str:
@@ -125,7 +125,7 @@ def harm_dataset(case: Case) -> None:
 
 
 def _kind(name: str) -> str:
-    """Return what a file of a dataset is: its folder if that says it, its ending, or its name."""
+    """Return the kind of a file of a dataset: its folder, its ending, or its name."""
     path = PurePath(name)
     tables = ("audit", "rejects", "signatures", "dropped", "removals")
     named = path.parts[-2] if len(path.parts) > 1 else path.name
@@ -133,7 +133,7 @@ def _kind(name: str) -> str:
 
 
 def _seal(manifest: Path) -> bool:
-    """Give a harmed manifest the hash of what it says now, if it is one; return whether it is."""
+    """Give a harmed manifest the hash of its content now, if it is one; return whether it is."""
     with suppress(OSError, ValueError):
         content = json.loads(manifest.read_bytes())
         if isinstance(content, dict) and "sha256" in content:

@@ -39,7 +39,7 @@ class Kind:
 
 
 def made(case: Case, world: World) -> tuple[Path, Ledger]:
-    """Make a dataset in peace, compare it, and return what was compared."""
+    """Make a dataset undisturbed, compare it, and return its ledger."""
     output = case.folder / "out"
     case.succeed(*flags_of(world, output=output))
     return output, check_dataset(output, world)

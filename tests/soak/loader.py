@@ -22,7 +22,7 @@ from trainer.loader import Loader, Tensors, read_once
 
 Row = tuple[int, ...]
 Bag = Counter[Row]
-_MOST_WINDOWS = 4000
+_MAX_WINDOWS = 4000
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ def check_reading(rng: random.Random, folder: Path) -> None:
         by_stream = _windows(plain, split=split, length=ranks.length)
         windows = [window for part in by_stream for window in part]
         agree(f"streams of {split}", len(streams), len(by_stream))
-        if streams and len(windows) <= _MOST_WINDOWS:
+        if streams and len(windows) <= _MAX_WINDOWS:
             _check_once(plain, streams, windows, ranks)
             if split == TRAIN:
                 _check_epochs(streams, windows, ranks)

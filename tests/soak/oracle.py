@@ -1,4 +1,4 @@
-"""What a dataset must hold, worked out in plain Python from the records of its inputs.
+"""The content of a dataset, worked out in plain Python from the records of its inputs.
 
 Written from docs/ alone: nothing of the product is imported. The label and score of a text's
 language are taken from the audit table, since fastText is not written twice.
@@ -29,7 +29,7 @@ QUARANTINES = frozenset(
     )
 )
 CUT = frozenset(("truncated", "unterminated-array"))
-"""Reasons of what has no end: an unknown number of records is missing behind it."""
+"""Reasons of records without an end: an unknown number of records is missing behind them."""
 CONFIG = ftfy.TextFixerConfig(
     unescape_html=False,
     fix_latin_ligatures=False,
@@ -69,7 +69,7 @@ def order_hash(seed: int, place: Place) -> int:
 
 @dataclass
 class Fate:
-    """What becomes of a document, or of a record without one."""
+    """The fate of a document, or of a record without one."""
 
     place: Place
     order: int
@@ -97,7 +97,7 @@ class Fate:
 
 @dataclass
 class Seen:
-    """What dedup knows of earlier generations."""
+    """Dedup's knowledge of earlier generations."""
 
     texts: set[str] = field(default_factory=set)
     families: set[int] = field(default_factory=set)
@@ -116,7 +116,7 @@ Labels = Mapping[Place, tuple[str | None, float | None]]
 
 
 def expect(inputs: Iterable[Input], options: Options, labels: Labels, seen: Seen) -> Expected:
-    """Return what a generation of some files must be; `seen` then knows its texts."""
+    """Return the generation that some files must give; `seen` then knows its texts."""
     expected = Expected({}, Counter(), Counter())
     for file in inputs:
         for row in file.rows:

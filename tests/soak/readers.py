@@ -29,7 +29,7 @@ WAYS = ("anew", "held", "windows")
 
 
 def content_of(folder: Path) -> tuple[str, str]:
-    """Return number and lineage of a dataset, and a hash of what training reads of it."""
+    """Return number and lineage of a dataset, and a hash of the files that training reads."""
     plain = Plain(folder)
     state = hashlib.sha256()
     removed = plain.removed()
@@ -44,7 +44,7 @@ def content_of(folder: Path) -> tuple[str, str]:
 
 
 def _read_through(folder: Path, stop: Path, way: str) -> list[tuple[str, str]]:
-    """Read until there is a file `stop`; return what was seen: a state or an error."""
+    """Read until there is a file `stop`; return the states and errors on the way."""
     seen = []
     dataset = None
     while True:
@@ -89,7 +89,7 @@ def _start(folder: Path, stop: Path, way: str, told: Path) -> int:
         die_with_parent()
         told.write_text(json.dumps(_read_through(folder, stop, way)))
         code = 0
-    except BaseException as error:  # noqa: BLE001 - it is told and looked at
+    except BaseException as error:  # noqa: BLE001 - it is reported and looked at
         told.write_text(json.dumps([("crash", repr(error))]))
     finally:
         os._exit(code)

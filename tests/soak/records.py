@@ -25,12 +25,12 @@ class Document:
     family: int = -1
     """As in `Text`; -1 if it is not known."""
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """What a rule looks at besides the text."""
+    """The input of rules besides the text."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """What a corpus makes of a record: documents, or the reason why it is quarantined."""
+    """The result of a corpus for a record: documents, or the reason why it is quarantined."""
 
     documents: tuple[Document, ...] = ()
     rejected: str = ""

@@ -16,7 +16,7 @@ DIRTY = (
     *("cafÃ© au lait", "schÃ¶n", "&amp; &lt;b&gt;", "&eacute;t&eacute;", "bell\x07 here"),
     *("\x1b[31mred\x1b[0m", "\ufeffmark", "itâ€™s fine", "C1 \x85 here", "lossy \ufffd ï¿½"),
 )
-"""What cleaning repairs, or looks as if it should."""
+"""Damage that cleaning repairs, or text that looks like it."""
 
 
 @dataclass
@@ -45,7 +45,7 @@ class Texts:
     made: list[Text] = field(default_factory=list)
 
     def next(self, *, least: int = 0) -> Text:
-        """Return a text of at least so many characters."""
+        """Return a text of at least a number of characters."""
         long = [text for text in self.made if len(text.text) >= least]
         if long and self.rng.random() < self.copies:
             text = self._version(self.rng.choice(long))

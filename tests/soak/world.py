@@ -21,7 +21,7 @@ _FOLDERS = ("", "", "", "sub", "深い", "a b", "hid.den", "x=y", "[z]")
 
 @dataclass(frozen=True)
 class Input:
-    """A file of an input: what lies where in it."""
+    """A file of an input, and the content of its places."""
 
     source: str
     relative: str
@@ -38,7 +38,7 @@ class Source:
     name: str
     corpus: str
     folder: Path
-    """What the command is given."""
+    """The options of the command."""
     writer: Writer
     given: dict[str, Path] = field(default_factory=dict)
     """Folders of the input by the name that files have there: some are links."""

@@ -23,7 +23,7 @@ OPTIONS = (
 
 
 def show(title: object, batches: Iterable[dict]) -> None:
-    """A line a batch: its width, and a hash of each tensor."""
+    """A line for each batch: its width, and a hash of each tensor."""
     for batch in batches:
         found = (
             f"{key}={hashlib.sha256(values.contiguous().numpy().tobytes()).hexdigest()[:8]}"

@@ -60,7 +60,7 @@ def digest(values: object) -> str:
 
 
 def batches(title: str, loader: Iterable[dict], count: int) -> None:
-    """A line a batch: what it consists of, by hashes."""
+    """A line for each batch: its parts, by hashes."""
     print(title)
     for _, batch in zip(range(count), loader, strict=False):
         print(" ", *(f"{key}={digest(batch[key])}" for key in sorted(batch)))
