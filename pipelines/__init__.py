@@ -1,7 +1,7 @@
 """Beam pipelines: raw corpora in, token shards out.
 
 What is listed here is public. So are `pipelines.corpus` and `pipelines.quality`, of which corpora
-and profiles of one's own are made (docs/own.md), and `pipelines.transforms` (docs/own.md).
+and custom profiles are made (docs/own.md), and `pipelines.transforms` (docs/own.md).
 All else may change without a word.
 """
 

@@ -1,4 +1,4 @@
-"""Faster libraries in the place of the ones that define what is right, where they agree."""
+"""Faster libraries instead of the ones that define what is right, where they agree."""
 
 import logging
 from collections.abc import Callable

@@ -2,7 +2,7 @@
 
 Every column is kept as provenance. Three are renamed because our own columns have their names:
 `language`, `score` and `int_score` become `web_language`, `edu_score` and `edu_int_score`. Any
-other column, or what is no number in a column of numbers, goes into `other` as JSON.
+other column, or what is not a number in a column of numbers, goes into `other` as JSON.
 """
 
 import sys

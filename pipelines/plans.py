@@ -98,7 +98,7 @@ class JobSpec:
     map: Job
     chain: StepsInfo
     semantic: Mapping[str, Any]
-    """The options that decide bytes, with fingerprints in place of paths."""
+    """The options that decide bytes, with fingerprints instead of paths."""
     number: int
     """Of the manifest that is made: one that has it is made already."""
     base: int = 0

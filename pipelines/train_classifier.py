@@ -52,7 +52,7 @@ _AS_INPUT = (
     "NAME=CORPUS:PATH for another corpus"
 )
 
-_LEAST_TEXTS = 20
+_MIN_TEXTS = 20
 """On each side, to train on."""
 
 _HELD_BYTES = 32 << 20
@@ -64,7 +64,7 @@ _ROW = "{:>9} {:>10} {:>10} {:>10}"
 
 def _label(text: str) -> str:
     if not re.fullmatch(r"[\w-]+", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is no label: letters, digits, _ and - make one")
+        raise argparse.ArgumentTypeError(f"{text!r} is not a label: use letters, digits, _ and -")
     return text
 
 
@@ -232,10 +232,10 @@ def read_side(name: str, options: TrainClassifier) -> Side:
     held = Held(share=options.held_out, most_bytes=_HELD_BYTES)
     texts = TrainingTexts(specs, options, holding=held, program="pipelines.train_classifier")
     lines = [line for line in map(_training_line, texts) if line]
-    if len(lines) < _LEAST_TEXTS or not texts.held:
+    if len(lines) < _MIN_TEXTS or not texts.held:
         raise UserError(
             f"--{name} {' '.join(specs)}: {len(lines)} texts to train on and {len(texts.held)} "
-            f"held out; a classifier needs at least {_LEAST_TEXTS} and 1. Give more texts, or "
+            f"held out; a classifier needs at least {_MIN_TEXTS} and 1. Give more texts, or "
             "another --text-field, --held-out or --sample-bytes"
         )
     return Side(

@@ -32,7 +32,7 @@ HELD = Held(share=0.02, most_bytes=4 << 20)
 _LINE_CHARACTERS = 4096
 """SentencePiece drops lines above a limit in bytes, so longer ones are cut for it."""
 
-_LEAST_COVERAGE = 0.9
+_MIN_COVERAGE = 0.9
 
 _SMALLEST = 300
 """Room for the 256 bytes, the three control symbols, and a few characters."""
@@ -47,8 +47,8 @@ def _vocab_size(text: str) -> int:
 
 def _coverage(text: str) -> float:
     value = float(text)
-    if not _LEAST_COVERAGE <= value <= 1:
-        raise argparse.ArgumentTypeError(f"{text} is not between {_LEAST_COVERAGE} and 1")
+    if not _MIN_COVERAGE <= value <= 1:
+        raise argparse.ArgumentTypeError(f"{text} is not between {_MIN_COVERAGE} and 1")
     return value
 
 

@@ -55,7 +55,7 @@ class TrainingTextOptions:
     format: str = option("", metavar="FORMAT")
     """what the files are, of corpus text: json, jsonl, lines and so on"""
     skip_unreadable: bool = option(False)
-    """go on without files that cannot be read"""
+    """continue without files that cannot be read"""
     sample_bytes: int = option(100_000_000, type=positive, metavar="N")
     """how much of each input to take; it is held in memory"""
     seed: int = option(0, type=count, metavar="N")

@@ -1,4 +1,4 @@
-"""The parts of the pipelines as Beam transforms, for pipelines of one's own (docs/own.md).
+"""The parts of the pipelines as Beam transforms, for custom pipelines (docs/own.md).
 
 Elements are pyarrow RecordBatches, a row for each document; FromRows and ToRows make rows of Beam
 of them.

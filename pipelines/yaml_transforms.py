@@ -63,7 +63,7 @@ def mask_personal_data() -> Named:
 
 
 def user_filter(spec: str) -> Named:
-    """Judge by a filter of one's own."""
+    """Judge by a custom filter."""
     return Named(transforms.UserFilter(spec))
 
 

@@ -167,7 +167,7 @@ class Compact(Command):
         yield f"{directory}: generations: {members}, now one, {made.name}{without}"
         if not self.erase:
             yield (
-                f"readers of the older files go on until {called('shards prune')} {directory} "
+                f"readers of the older files continue until {called('shards prune')} {directory} "
                 "deletes them"
             )
 
@@ -284,7 +284,7 @@ class Remove(Command):
     dry_run: bool = option(False)
     """only show what would go"""
     missing_ok: bool = option(False)
-    """go on if names stand for no document"""
+    """continue if names stand for no document"""
     report: Path | None = option(None, type=local_path, metavar="FILE")
     """write all of it as JSON"""
 

@@ -461,7 +461,7 @@ def read_manifest(directory: AnyPath) -> Manifest:
 
 
 def check_whereabouts(directory: AnyPath, manifest: Manifest) -> None:
-    """Check that a dataset's files lie in its folder, unless it consists of links.
+    """Check that a dataset's files are in its folder, unless it consists of links.
 
     Args:
         directory: Its folder.

@@ -212,9 +212,9 @@ SIGNATURE_BYTES = 64 << 20
 """What a file of signatures holds at most, unless it would take more than MANY_FILES of them."""
 
 MANY_FILES = 512
-"""Instead of more files than this, each holds more, up to MOST_GROWTH times as much."""
+"""Instead of more files than this, each holds more, up to MAX_GROWTH times as much."""
 
-MOST_GROWTH = 8
+MAX_GROWTH = 8
 
 
 RowsToKeep = Callable[[pa.Table], NDArray[np.bool_]]
@@ -285,7 +285,7 @@ def num_signature_files(groups: Sequence[Sequence[TableEntry]]) -> int:
         groups: The files of each generation.
     """
     num_bytes = sum(entry.bytes for group in groups for entry in group)
-    size = min(max(SIGNATURE_BYTES, -(-num_bytes // MANY_FILES)), MOST_GROWTH * SIGNATURE_BYTES)
+    size = min(max(SIGNATURE_BYTES, -(-num_bytes // MANY_FILES)), MAX_GROWTH * SIGNATURE_BYTES)
     least = max(1, -(-num_bytes // size), *(len(group) for group in groups))
     return 1 << (least - 1).bit_length()
 

@@ -59,7 +59,7 @@ def check_name(name: str) -> None:
     """
     check_relative(name)
     if "/" in name:
-        raise ValueError(f"{name[:200]!r} is no name of a file or folder")
+        raise ValueError(f"{name[:200]!r} is not a name of a file or folder")
 
 
 Name = Annotated[str, check_name]

@@ -27,7 +27,7 @@ def at_commit(name: HubName) -> HubName:
     """
     folder = _snapshot(name, only=[NAME])
     if not (folder / NAME).exists():
-        raise _refused(name, f"it is no dataset of corpusmill, for it has no {NAME}")
+        raise _refused(name, f"it is not a dataset of corpusmill, for it has no {NAME}")
     read_manifest(folder)
     return HubName(name.repository, folder.name)
 

@@ -21,11 +21,11 @@ class Range:
         return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
 
     def overlaps(self, other: "Range") -> bool:
-        """Return whether an order may lie in both."""
+        """Return whether an order may are in both."""
         return self.low < other.high and other.low < self.high
 
     def common(self, other: "Range") -> "Range":
-        """Return the range of the orders that lie in both, which overlap."""
+        """Return the range of the orders that are in both, which overlap."""
         return Range(low=max(self.low, other.low), high=min(self.high, other.high))
 
 

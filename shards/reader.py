@@ -1,7 +1,7 @@
 """Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied.
 
 What a manifest named stays for a while after another replaced it (prune.py), so that whoever reads
-it goes on.
+it continues.
 """
 
 import operator
@@ -56,7 +56,7 @@ class Shard:
     """All tokens, mapped."""
     documents: pa.Table = field(repr=False)
     """A row per document, mapped; every column is one chunk. Each is as long as the shard has rows;
-    whether its strings lie in it is known of what `value` and `column` return."""
+    whether its strings are in it is known of what `value` and `column` return."""
     offsets: NDArray[np.int64] = field(repr=False)
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
@@ -342,7 +342,7 @@ class Dataset:
     def table(self, entry: ShardEntry) -> pa.Table:
         """Return the documents of one of the dataset's shards without opening its tokens.
 
-        Their strings lie in the file; whether they are text is not looked at. In files that were
+        Their strings are in the file; whether they are text is not looked at. In files that were
         compared with the manifest before, all that is known: take `mapped_table`.
 
         Raises:

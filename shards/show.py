@@ -18,10 +18,10 @@ from shards.summary import FIGURES, figures, source_rows, source_splits
 _NUM_IDS = 32
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
 _GENERATION = "{:>10}  {:<16} {:>8} {:>7} {:>12} {:>16} {:>6} {:>10} {:>8}"
-NUM_FIRST, NUM_LAST, LEAST_HIDDEN = 2, 8, 2
+NUM_FIRST, NUM_LAST, MIN_HIDDEN = 2, 8, 2
 """Generations shown from the beginning and the end; fewer than the last are not worth hiding."""
 
-MOST_REMOVALS, MOST_SOURCES = 4, 13
+MAX_REMOVALS, MAX_SOURCES = 4, 13
 """Lines of these that one screen shows, the head among them."""
 
 _QUANTILES = (0.5, 0.9)
@@ -38,7 +38,7 @@ USUAL: Mapping[str, Any] = {
     "split_bytes": 128 << 20,
     "validation": 0.001,
 }
-"""Defaults of the pipelines' options, but for those that are off. The overview leaves them out."""
+"""Defaults of the pipelines' options, except those that are off. The overview leaves them out."""
 
 
 def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
@@ -60,12 +60,12 @@ def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
         f"{removal.reason}"
         for removal in manifest.removals
     ]
-    yield from _first(removals, None if everything else MOST_REMOVALS, what="removals")
+    yield from _first(removals, None if everything else MAX_REMOVALS, what="removals")
     yield ""
     yield from generations(dataset)
     yield ""
     rows = [_LINE.format(*cells) for cells in source_rows(dataset.manifest)]
-    yield from _first(rows, None if everything else MOST_SOURCES, what="sources and splits")
+    yield from _first(rows, None if everything else MAX_SOURCES, what="sources and splits")
 
 
 def _chosen(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -94,7 +94,7 @@ def generations(dataset: Dataset) -> Iterator[str]:
     yield _GENERATION.format("generation", "name", "manifest", "inputs", *FIGURES, "removed")
     num_hidden = len(entries) - NUM_FIRST - NUM_LAST
     for number, generation in enumerate(entries, 1):
-        if num_hidden < LEAST_HIDDEN or not NUM_FIRST < number <= NUM_FIRST + num_hidden:
+        if num_hidden < MIN_HIDDEN or not NUM_FIRST < number <= NUM_FIRST + num_hidden:
             yield _generation(dataset, number, generation)
         elif number == NUM_FIRST + 1:
             yield f"{'…':>10}  {num_hidden:,} more, to {NUM_FIRST + num_hidden:,}"
@@ -187,9 +187,9 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
     mean = num_tokens / num_documents
     median, p90 = _quantiles(lengths)
     yield f"{label}: {num_documents:,} documents, {num_tokens:,} tokens"
-    yield f"  tokens a document: mean {mean:,.1f}, median {median:,}, 90th percentile {p90:,}"
+    yield f"  tokens per document: mean {mean:,.1f}, median {median:,}, 90th percentile {p90:,}"
     if text_bytes:
-        yield f"  bytes a token: {text_bytes / num_tokens:.2f}"
+        yield f"  bytes per token: {text_bytes / num_tokens:.2f}"
     if removed:
         yield f"  removed: {_documents(removed)}, {removed_tokens:,} tokens"
     for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0] or "")):

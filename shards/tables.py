@@ -112,7 +112,7 @@ def column(table: pa.Table, name: str) -> np.ndarray:
 
 
 def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose values stand in it, not in a dictionary; strings are large ones."""
+    """Return a column whose values are in it, not in a dictionary; strings are large ones."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     return values.cast(pa.large_string()) if pa.types.is_string(values.type) else values

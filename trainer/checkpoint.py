@@ -33,7 +33,7 @@ BAD_STREAK = "bad_streak"
 """In the state of a run: how many losses in a row were not finite; 0: the last one was."""
 LATEST = "latest"
 """The file in a run's folder that names the last checkpoint that became whole."""
-_MOST_RANKS = 2**20
+_MAX_RANKS = 2**20
 _STEP = re.compile(r"step-\d+")
 _LIST = "whole-00000.json"
 _UNFINISHED = " is unfinished"
@@ -64,13 +64,13 @@ class FileList:
         Raises:
             ValueError: a value is out of range, or a file is outside the folder.
         """
-        for name, low, high in (("step", 0, 2**62), ("world", 1, _MOST_RANKS), ("stage", 0, 3)):
+        for name, low, high in (("step", 0, 2**62), ("world", 1, _MAX_RANKS), ("stage", 0, 3)):
             if not low <= getattr(self, name) <= high:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected {low} to {high}")
         for name in self.files:
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or "\0" in name:
-                raise ValueError(f"{name!a} is no file in it")
+                raise ValueError(f"{name!a} is not a file in it")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -152,7 +152,7 @@ def check_launcher(environment: Mapping[str, str]) -> None:
     With half of them each process would train the whole run by itself, or wait for others for ever.
 
     Raises:
-        UserError: Variables are missing or are no numbers; the message names them and the scripts
+        UserError: Variables are missing or are not numbers; the message names them and the scripts
             that set them all.
     """
     for name in _NUMBERS:

@@ -82,7 +82,7 @@ share = number("a number from 0 to below 1", lambda x: 0 <= x < 1)
 
 
 def run_folder(text: str) -> Path:
-    """Return the folder of a run's checkpoints, which is no dataset."""
+    """Return the folder of a run's checkpoints, which is not a dataset."""
     folder = local_path(text)
     if (folder / NAME).is_file():
         raise argparse.ArgumentTypeError(

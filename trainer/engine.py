@@ -438,7 +438,7 @@ def use_deterministic_kernels() -> None:
 def is_compiled(*, stage: int, ranks: Ranks) -> bool:
     """Return whether a run is compiled; all ranks call this, and compile if each of them can.
 
-    Why not, the first one reports, but for a CPU, of which nobody expects it.
+    Why not, the first one reports, except for a CPU, of which nobody expects it.
 
     Args:
         stage: of ZeRO.

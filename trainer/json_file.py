@@ -67,7 +67,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         names = [name for name, _ in pairs]
         repeated = next(name for name in names if names.count(name) > 1)
         values = ", ".join(reprlib.repr(value) for name, value in pairs if name == repeated)
-        raise ValueError(f"the key {reprlib.repr(repeated)} stands there twice, with {values}")
+        raise ValueError(f"the key {reprlib.repr(repeated)} is there twice, with {values}")
     return content
 
 

@@ -240,7 +240,7 @@ class Saver:
 
 
 def _make_empty(folder: Path) -> None:
-    """Make the folder of a checkpoint, in the place of one of the same step."""
+    """Make the folder of a checkpoint, instead of one of the same step."""
     _remove(folder)
     with _explained(folder):
         make_folder(folder)

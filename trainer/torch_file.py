@@ -79,7 +79,7 @@ def read(path: Path, types: Sequence[Any]) -> Mapping[Any, Any]:
         UserError: it holds something else, or cannot be read now.
         DamageError: it is not a PyTorch file, or cut short.
     """
-    advice = ": it is no file of torch, or was damaged. Copy it again."
+    advice = ": it is not a file of torch, or was damaged. Copy it again."
     with explain_damage(path, f"{path} cannot be read", advice), weights_only(types):
         content = torch.load(path, "cpu", mmap=not _is_legacy(path))
     if not isinstance(content, dict):

@@ -264,7 +264,7 @@ def seen_files(
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """What inputs.json says of a file, but for `from`, where it was; older ones say less."""
+    """What inputs.json says of a file, except for `from`, where it was; older ones say less."""
 
     source: str
     path: str

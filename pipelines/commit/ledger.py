@@ -1,7 +1,7 @@
 """The ledger: which files the generation in the making consists of, written before it is made.
 
 It exists from the moment a generation's files are decided until the manifest has the generation.
-Whoever goes on after a crash makes exactly that generation first, whatever has arrived meanwhile;
+Whoever continues after a crash makes exactly that generation first, whatever has arrived meanwhile;
 so every file is in one generation. Only the holder of the dataset's lock writes it.
 """
 

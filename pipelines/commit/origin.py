@@ -1,6 +1,6 @@
 """How a dataset was made: its thresholds and options, read from its manifest and report.json.
 
-The manifest holds what decides bytes, with fingerprints in place of files. The paths of those files
+The manifest holds what decides bytes, with fingerprints instead of files. The paths of those files
 are in report.json, which is about the run.
 """
 
@@ -115,7 +115,7 @@ def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
 
 
 def _labels(options: Mapping[str, Any]) -> Labels:
-    """Return the labels of the model that a dataset was made with; None: those of one's own."""
+    """Return the labels of the model that a dataset was made with; None: custom those."""
     measured = recorded_bounds(options)
     named = {*options["languages"], *options["quality"]["bounds"], *measured} - {"all", EVERY}
     return LANGUAGES if named <= LANGUAGES else None

@@ -16,7 +16,7 @@ Unknown = Mapping[str, Mapping[str, Mapping[str, int]]]
 _MOST = 0.01
 """Of the tokens: where more are unknown, the tokenizer does not suit the text."""
 
-_MOST_WARNINGS = 5
+_MAX_WARNINGS = 5
 
 
 def unknown_tokens(records: Iterable[MapRecord]) -> Unknown:
@@ -49,13 +49,13 @@ def unknown_warnings(unknown: Unknown) -> Iterator[str]:
         for language, counts in languages.items()
         if counts["unknown"] > _MOST * counts["tokens"]
     )
-    for minus, source, language, tokens in many[:_MOST_WARNINGS]:
+    for minus, source, language, tokens in many[:_MAX_WARNINGS]:
         of = f"{source}, language {language}" if language else source
         yield (
             f"{of}: {_share(-minus, tokens)} are unknown: the tokenizer cannot spell this text. "
             "Choose another --tokenizer, or leave the text out (--languages, --input)"
         )
-    if more := len(many[_MOST_WARNINGS:]):
+    if more := len(many[_MAX_WARNINGS:]):
         yield f"{PAGE} lists {more:,} more sources and languages with many unknown tokens"
 
 

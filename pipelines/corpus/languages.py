@@ -77,7 +77,7 @@ def parse_languages(
         labels: The labels of the model; None: they are not known here, and any is one.
 
     Raises:
-        UserError: a code is no label of the model, so that everything would be dropped.
+        UserError: a code is not a label of the model, so that everything would be dropped.
     """
     languages = frozenset(code.strip() for code in codes)
     if not languages:
@@ -87,7 +87,8 @@ def parse_languages(
             raise UserError(
                 f'"{code}" is not a language code of the fastText model lid.176: {_hint(code)}.'
             )
-        raise UserError(f'"{code}" is no label of this language model: {_nearest(code, labels)}.')
+        hint = _nearest(code, labels)
+        raise UserError(f'"{code}" is not a label of this language model: {hint}.')
     return languages
 
 

@@ -150,7 +150,7 @@ class Options(Command):
     LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or :middle; without a bound texts are
     only measured. Repeat the flag for several (docs/quality.md)."""
     clean: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS, newer=True)
-    """How much to clean. none: nothing; whitespace: put white space in place of control characters
+    """How much to clean. none: nothing; whitespace: put white space instead of control characters
     and terminal escapes; repair: also mojibake, and entities such as &amp; in texts without code.
     NAME=LEVEL for one input, as in repair,code=none. Default: repair; of the Pile's Github and
     StackExchange whitespace."""
@@ -230,10 +230,10 @@ class Options(Command):
     rehash: bool = option(False, action="store_true")
     """With --append: compare the content of all files seen before, not only size and time."""
     allow_changed: bool = option(False, action="store_true")
-    """With --append: go on without files that are gone, and take the new records of files that have
-    changed."""
+    """With --append: continue without files that are gone, and add the new records of changed
+    files."""
     watch: bool = option(False, action="store_true")
-    """Go on for ever: add files as they arrive, as --append does (docs/growing.md)."""
+    """Keep running and add files as they arrive, as --append does (docs/growing.md)."""
     every: float = option(3600.0, metavar="TIME", type=seconds)
     """With --watch: commit a generation at least so often."""
     settle: float = option(10.0, metavar="TIME", type=seconds)

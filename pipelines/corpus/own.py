@@ -1,4 +1,4 @@
-"""Code of one's own that the command line names as MODULE:NAME."""
+"""custom Code that the command line names as MODULE:NAME."""
 
 import re
 from importlib import import_module
@@ -12,7 +12,7 @@ from shards.memory import is_lack_of_memory
 
 _SPEC = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*)")
 _WHERE = (
-    "A module lies in the working directory or is installed, here and on every machine that runs "
+    "A module is in the working directory or is installed, here and on every machine that runs "
     "tasks"
 )
 
@@ -52,7 +52,7 @@ def load_own(spec: str, *, what: str) -> Any:
 
 
 def check_code(codes: dict[str, str], *, made: str) -> None:
-    """Check that modules of one's own are what they were.
+    """Check that custom modules are what they were.
 
     Args:
         codes: Their hashes at that time.

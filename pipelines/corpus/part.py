@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 MERGE = "merge"
-"""In place of shares: make the dataset of what all shares mapped."""
+"""Instead of shares: make the dataset of what all shares mapped."""
 
 MAX_PARTS = 1000
 

@@ -126,7 +126,7 @@ def find_corpus(name: str, *, where: str) -> str:
         raise UserError(
             f"there is no corpus {name!r} (in {where}): {meant}{' A' if meant else 'a'} corpus is "
             "one of "
-            f"{', '.join(known)}, or a module with a RECIPE, such as my.notes, that lies in the "
+            f"{', '.join(known)}, or a module with a RECIPE, such as my.notes, that is in the "
             "working directory or is installed"
         )
     return module

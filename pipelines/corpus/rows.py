@@ -1,4 +1,4 @@
-"""Batches as rows of Beam with a schema, and back: for transforms of one's own, Beam SQL and YAML.
+"""Batches as rows of Beam with a schema, and back: for custom transforms, Beam SQL and YAML.
 
     batches ─▶ ToRows ─▶ beam.Row(text=…, language=…, url=…) ─▶ FromRows ─▶ batches
 

@@ -2,7 +2,7 @@
 
 A run reads one corpus, or several: `--input zh=/data/wudao --input en=pile:/data/pile` given to
 pipelines.wudao reads the second as pipelines.pile would, with the options that the two share and
-its own defaults for the others. A corpus of one's own is named by its module:
+its own defaults for the others. A custom corpus is named by its module:
 `--input zh=my.notes:/data/notes`.
 """
 
@@ -148,7 +148,7 @@ def without_broken(listing: Listing, corpora: Mapping[str, Corpus]) -> Listing:
 def _check_readable(listing: Listing, options: Options) -> None:
     """Check that all can be read; with --skip-unreadable, that something of each source can."""
     if not options.skip_unreadable:
-        listing.check(", or give --skip-unreadable to go on without it")
+        listing.check(", or give --skip-unreadable to continue without it")
     left = {file.source for file in listing.files}
     empty = {file: why for file, why in listing.refused.items() if file.source not in left}
     Listing(files=[], refused=empty).check(": nothing is left of this source")
@@ -190,7 +190,7 @@ class Inbox:
     """The inputs of each corpus."""
 
     def list_files(self, *, growing: bool = True) -> Listing:
-        """Return the files that lie there now, by source and path.
+        """Return the files that are there now, by source and path.
 
         Args:
             growing: As of `list_inputs`.
@@ -244,7 +244,7 @@ def others(corpora: Mapping[str, Corpus], corpus: Corpus) -> dict[str, Any]:
 
 
 def other_modules(options: Options) -> list[str]:
-    """Return the modules of corpora of one's own that inputs are given to.
+    """Return the modules of custom corpora that inputs are given to.
 
     Raises:
         UserError: There is no such corpus.

@@ -94,9 +94,7 @@ class UnreadableSource:
         others = len(self.paths) - 1
         more = f" and {others} more file{'s' * (others > 1)}" if others else ""
         counts = ", ".join(f"{rows:,} {name}" for name, rows in self.reasons.most_common(3))
-        go_on = (
-            " To go on all the same, leave this source out of --input, or give --max-reject-rate 1"
-        )
+        go_on = " To continue anyway, leave this source out of --input, or give --max-reject-rate 1"
         return UserError(
             f"{self._cause(reason, item)}. So nothing of the source {self.source!r} can be read: "
             f"{'all' if whole else 'the first'} {self.records:,} records, of "

@@ -41,7 +41,7 @@ class Signers:
 class BandRows:
     """Rows of one band: `hash` uint64[n], `order` uint64[n] and `signer` uint32[n].
 
-    The order of a signer stands in every band, because the .slots file of a large segment is too
+    The order of a signer is in every band, because the .slots file of a large segment is too
     long to be looked through by every range of every band.
     """
 

@@ -199,7 +199,7 @@ def candidate_table(
 
     Args:
         known: Hashes of the earlier generations.
-        places: int[n], where each document's hash stands there.
+        places: int[n], where each document's hash is there.
         segment: uint32[n].
         signer: uint32[n].
     """
@@ -287,7 +287,7 @@ class KnownPairs:
         None, if a takedown took the earlier document out, and left one of the same text: that one's
         bands are new again, and its slots are not kept (signatures.slot_table). Several, if a file
         that had changed was read again (--allow-changed), and both generations were made one: what
-        stood at one place then and now has the same order.
+        was at one place then and now has the same order.
         """
         generation, order = self._generation[part], self._order[part]
         which, slots = [np.zeros(0, np.int64)], [np.zeros((0, NUM_SLOTS), np.uint8)]

@@ -46,7 +46,7 @@ SIZES = {"2": 2, "3": 3, "4": 4, "5-9": 5, "10-99": 10, "100+": 100}
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The documents whose hash lies in one range, as columns of equal length.
+    """The documents whose hash is in one range, as columns of equal length.
 
     `high`, `low` (the 128-bit hash) and `order` are uint64, `segment` and `row` uint32; `copies`
     (uint8) is how many documents of the segment have the text, at most MAX_COPIES.

@@ -166,7 +166,7 @@ def _equal_texts(run: _Run) -> TaskRecord:
     repeated = duplicate_mask(len(found.high), groups)
     known = known_texts(run.output, run.plan.earlier, run.within, high=found.high, low=found.low)
     mask = repeated | known
-    known &= ~repeated  # however many segments a text stands in, it is known once
+    known &= ~repeated  # however many segments a text is in, it is known once
     drops = drop_table(
         found.order[mask], found.segment[mask], found.row[mask], reason=EXACT, known=known[mask]
     )
@@ -220,7 +220,7 @@ def _similar_texts(run: _Run) -> TaskRecord:
 def _against_earlier(
     run: _Run, earlier: KnownHashes, places: np.ndarray, rows: BandRows, starts: np.ndarray
 ) -> tuple[pa.Table, list[pa.Table]]:
-    """Return the rows whose hash stands in earlier generations, at these places (int[n]).
+    """Return the rows whose hash is in earlier generations, at these places (int[n]).
 
     With a threshold they are candidates to be compared, without one they are drops at once.
     """

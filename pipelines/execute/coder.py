@@ -9,7 +9,7 @@ class RecordBatchCoder(beam.Coder):
     """Codes a batch as an Arrow IPC stream, schema first.
 
     The same batch always gives the same bytes. Batches that are equal may still differ in what
-    stands under their nulls, so that they are no keys.
+    is under their nulls, so that they are no keys.
     """
 
     def encode(self, value: pa.RecordBatch) -> bytes:
@@ -21,12 +21,12 @@ class RecordBatchCoder(beam.Coder):
         return encoded
 
     def decode(self, encoded: bytes) -> pa.RecordBatch:
-        """Return the batch, whose columns lie in the bytes that were given."""
+        """Return the batch, whose columns are in the bytes that were given."""
         with pa.ipc.open_stream(encoded) as reader:
             return reader.read_next_batch()
 
     def estimate_size(self, value: pa.RecordBatch) -> int:
-        """Return about how many bytes a batch takes: Beam asks between fused steps, for its UI."""
+        """Estimate the size of a batch in bytes, which Beam shows for fused steps in its UI."""
         num_bytes: int = value.nbytes
         return num_bytes
 

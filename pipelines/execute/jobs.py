@@ -12,7 +12,7 @@ from pipelines.execute.cluster import runner_name
 
 _ODD = re.compile(r"[^\w.+-]+")
 _NOT_DATAFLOW = re.compile(r"[^a-z0-9]+")
-_MOST_DATAFLOW = 40
+_MAX_DATAFLOW = 40
 """Characters of a name, without the number that follows: Dataflow takes 63."""
 
 
@@ -35,7 +35,7 @@ def named_options(flags: Sequence[str], dataset: str) -> PipelineOptions:
 
 def _for_dataflow(name: str) -> str:
     """Return a name that Dataflow takes: of small letters, and not that of another job."""
-    plain = _NOT_DATAFLOW.sub("-", name.lower())[:_MOST_DATAFLOW].strip("-")
+    plain = _NOT_DATAFLOW.sub("-", name.lower())[:_MAX_DATAFLOW].strip("-")
     return f"{plain}-{uuid.uuid4().hex[:8]}"
 
 

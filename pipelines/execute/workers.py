@@ -34,7 +34,7 @@ from shards.commands.command import log_errors
 from shards.errors import DamageError, UserError
 from shards.memory import is_lack_of_memory
 
-MOST_DEATHS = 3
+MAX_DEATHS = 3
 """Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
 
 
@@ -72,7 +72,7 @@ class _Job:
     @property
     def suspect(self) -> bool:
         """Whether it runs alone: it has cost so many children that it may be at fault."""
-        return len(self.deaths) >= MOST_DEATHS - 1
+        return len(self.deaths) >= MAX_DEATHS - 1
 
 
 @dataclass(eq=False)
@@ -109,7 +109,7 @@ class Workers:
 
         Raises:
             UserError: A task raised it.
-            UserError: A task has cost MOST_DEATHS children.
+            UserError: A task has cost MAX_DEATHS children.
             RuntimeError: A task raised anything else; the message is its traceback.
         """
         self._finish([_Job(self.run, (payload, task), task) for task in tasks])
@@ -120,7 +120,7 @@ class Workers:
         What it logs as a warning is shown.
 
         Raises:
-            UserError: The function raised it, or MOST_DEATHS children died of it.
+            UserError: The function raised it, or MAX_DEATHS children died of it.
             RuntimeError: It raised anything else; the message is its traceback.
         """
         job = _Job(_with_warnings, (function, argument), "the beginning of the run")
@@ -195,7 +195,7 @@ class Workers:
 def _count_death(job: _Job, exitcode: int | None) -> None:
     job.deaths = (*job.deaths, job.place or str(job.task))
     job.place = ""
-    if len(job.deaths) >= getattr(job.task, "most_deaths", MOST_DEATHS):
+    if len(job.deaths) >= getattr(job.task, "most_deaths", MAX_DEATHS):
         raise UserError(
             f"a worker died {len(job.deaths)} times at the same task, the last time with nothing "
             f"running beside it: {_cause(exitcode)}. The task: {job.deaths[-1]}. Finished work is "

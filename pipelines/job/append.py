@@ -227,6 +227,6 @@ def _check_seen_files(unseen: Unseen, output: AnyPath) -> None:
         more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
         raise UserError(
             f"files that {output} was made from are not as they were: {changes[0]}{more}. Put them "
-            "back, or give --allow-changed: it goes on without those that are gone, and takes the "
+            "back, or give --allow-changed: it continues without those that are gone, and adds the "
             "new records of those that have changed. Nothing was added"
         )

@@ -21,7 +21,7 @@ NAMED_AFTER = 3600.0
 FIRST_PAUSE = 60.0
 """Seconds until a file that failed is tried again; twice as long each time, up to NAMED_AFTER."""
 
-MOST_NAMED = 5
+MAX_NAMED = 5
 """Files that are named at once."""
 
 GROWING = "keeps changing: it is taken once it does not"
@@ -177,10 +177,10 @@ def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
 def _name(odd: Iterable[tuple[str, str]]) -> None:
     """Say what is odd about some of the files."""
     told = [*odd]
-    for path, why in told[:MOST_NAMED]:
+    for path, why in told[:MAX_NAMED]:
         _LOG.warning("%s %s", path, why)
-    if len(told) > MOST_NAMED:
-        _LOG.warning("and %d files more like these", len(told) - MOST_NAMED)
+    if len(told) > MAX_NAMED:
+        _LOG.warning("and %d files more like these", len(told) - MAX_NAMED)
 
 
 def _unfinished(path: str) -> bool:

@@ -168,7 +168,7 @@ class Build:
             number=0,
             workers=runner.num_workers,
         )
-        """Of its jobs, but for what tells them apart."""
+        """Of its jobs, except for what tells them apart."""
 
     def existing(self) -> Manifest | None:
         """Return the manifest of the dataset if this run would make that very dataset, else None.

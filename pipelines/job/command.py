@@ -83,7 +83,7 @@ def checked(options: Options, recipe: Recipe) -> Options:
     """Return the options completed, after checking that they go together and where they write.
 
     Raises:
-        UserError: As `completed`; or they contradict each other, or the output lies in an input.
+        UserError: As `completed`; or they contradict each other, or the output is in an input.
     """
     options = completed(options, recipe)
     if options.plan and (options.part or options.grows):

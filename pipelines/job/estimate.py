@@ -49,7 +49,7 @@ PARTS = 8
 PART_BYTES = 8 << 20
 """Most bytes of input, uncompressed, of a part."""
 
-LEAST_SECONDS = 0.5
+MIN_SECONDS = 0.5
 """Shortest time for a part."""
 
 START_SECONDS = 4.0
@@ -243,7 +243,7 @@ def _sampling(
             overwrite=False,
             engine=(),
         )
-        each = max(LEAST_SECONDS, seconds / max(parts, 1))
+        each = max(MIN_SECONDS, seconds / max(parts, 1))
         return SampledCorpus(corpus.module, options, notes=folder, seconds=each)
 
     return sampled

@@ -49,7 +49,7 @@ def check_output(options: Options, recipe: Recipe) -> None:
         recipe: Of the corpus whose command this is.
 
     Raises:
-        UserError: The output is, holds or lies in an input; a folder of the output is a link; the
+        UserError: The output is, holds or is in an input; a folder of the output is a link; the
             name of a source is none for a folder; or the output's manifest is damaged.
     """
     specs, output = input_specs(options), options.output
@@ -71,7 +71,7 @@ def _sources(output: AnyPath) -> Sequence[str]:
 
 
 def _check_work(work: Path) -> None:
-    """Check that the folder of what is unfinished, and those in it, are no links."""
+    """Check that the folder of what is unfinished, and those in it, are not links."""
     with disk_errors_explained(work):
         paths = [work, *(work.iterdir() if work.is_dir() else ())]
         links = [path for path in paths if path.is_symlink()]
@@ -91,7 +91,7 @@ def check_apart(spec: str, output: AnyPath) -> None:
         output: A folder.
 
     Raises:
-        UserError: One is, or lies in, the other.
+        UserError: One is, or is in, the other.
     """
     if is_hub_dataset(spec):
         return
@@ -154,13 +154,13 @@ def _url_parts(url: str) -> tuple[str, ...]:
 
 def _output_inside(spec: str, output: AnyPath) -> UserError:
     return UserError(
-        f"the output {output} lies in the input {spec}: another run would read the "
+        f"the output {output} is in the input {spec}: another run would read the "
         "dataset's own files as input. Give an --output outside of the input"
     )
 
 
 def _input_inside(spec: str, output: AnyPath) -> UserError:
     return UserError(
-        f"the input {spec} is the output {output}, or lies in it: a dataset has its "
+        f"the input {spec} is the output {output}, or is in it: a dataset has its "
         "folder for itself. Give an --output of its own, apart from the input"
     )

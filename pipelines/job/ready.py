@@ -34,7 +34,7 @@ def check_ready(options: Options, *, corpus: str) -> None:
         corpus: The name of the corpus whose command this is.
 
     Raises:
-        UserError: The engine does not answer; the output is no folder, cannot be written, or holds
+        UserError: The engine does not answer; the output is not a folder, cannot be written, or has
             a dataset of another corpus; or there is no file of a model or list.
     """
     check_engine(options.engine)

@@ -3,7 +3,7 @@
 look ─▶ settled? ─▶ due? ─▶ append ─▶ sleep ─▶ look …
 
 Nothing is kept but what --append keeps: whatever ends, the dataset, its ledger and the records in
-.work say how to go on.
+.work say how to continue.
 """
 
 import logging
@@ -218,7 +218,7 @@ class Watch:
             return False
         if self._pause:
             self._pause, self._said = 0.0, -LONGEST_PAUSE
-            _LOG.info("what was in the way is mended: the watch goes on")
+            _LOG.info("the problem is solved: the watch continues")
         self._show()
         return True
 

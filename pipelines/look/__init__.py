@@ -1,1 +1,1 @@
-"""What lies at a path: its files, its records, and the command that reads them."""
+"""What is at a path: its files, its records, and the command that reads them."""

@@ -1,4 +1,4 @@
-"""What lies at a path, and the command that makes a dataset of it.
+"""What is at a path, and the command that makes a dataset of it.
 
 Nothing is written or fetched from anywhere but the path, and files are not read through: all are
 listed, the beginning of a few is read.
@@ -21,7 +21,7 @@ _EXAMPLE_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class LookAt(Command):
-    """Say what lies at a path, which corpus reads it, and with which command."""
+    """Say what is at a path, which corpus reads it, and with which command."""
 
     STOPPED = "nothing was written"
 

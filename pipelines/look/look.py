@@ -197,7 +197,7 @@ def _counts(file: InputFile, is_read: Callable[[str], bool]) -> bool:
 
 
 def _remarks(listing: Listing, is_read: Callable[[str], bool]) -> Iterator[str]:
-    """Yield what a run would say about the listing, but for files of other kinds."""
+    """Yield what a run would say about the listing, except for files of other kinds."""
     yield from left_out((), listing.hidden)
     yield from gaps((*listing.files, *listing.refused), searched=listing.searched)
     yield from copies(file for file in listing.files if is_read(file.relative))

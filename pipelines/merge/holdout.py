@@ -15,7 +15,7 @@ from shards.storage.remote import AnyPath
 from shards.storage.sparse import side_by_side
 from shards.tables import column, open_table
 
-LEAST_VALIDATION = 32
+MIN_VALIDATION = 32
 
 _BINS_AT_ONCE = 1000
 
@@ -78,17 +78,17 @@ def holdout_threshold(
     if not most:
         return 0
     bound = hash_bound(fraction)
-    # Twice as far as LEAST_VALIDATION should need, so that one read is nearly always enough.
-    reach = max(bound, min(2 * (LEAST_VALIDATION + 1) * 2**64 // survivors, 2**64 - 1))
+    # Twice as far as MIN_VALIDATION should need, so that one read is nearly always enough.
+    reach = max(bound, min(2 * (MIN_VALIDATION + 1) * 2**64 // survivors, 2**64 - 1))
     while True:
         held_out = find_held_out(stems, reach, EVERYTHING, drops=drops).values()
         hashes = np.concatenate([np.zeros(0, np.uint64), *(part.hashes for part in held_out)])
-        if len(hashes) > min(LEAST_VALIDATION, most) or reach >= 2**64 - 1:
+        if len(hashes) > min(MIN_VALIDATION, most) or reach >= 2**64 - 1:
             break
         reach = min(reach * 2 + 1, 2**64 - 1)
     hashes = np.sort(hashes)
     share = int(np.searchsorted(hashes, np.uint64(bound)))
-    wanted = min(max(share, LEAST_VALIDATION), most)
+    wanted = min(max(share, MIN_VALIDATION), most)
     if wanted == share:
         return bound
     return int(hashes[wanted]) if wanted < len(hashes) else reach

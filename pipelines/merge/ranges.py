@@ -39,10 +39,10 @@ from shards.tables import column, spread_over, write_table
 
 FOLDER = "ranges"
 
-MOST_SHARD_SLICES = 10_000_000
+MAX_SHARD_SLICES = 10_000_000
 """Segments x shards of a source; beyond this number the segments are cut."""
 
-FEW_SLICES, LEAST_ROWS = 100_000, 1024
+FEW_SLICES, MIN_ROWS = 100_000, 1024
 """Behind a URL, where a slice takes whole blocks of a table, segments are also cut if shards read
 more slices than the first, which have fewer rows than the second on average."""
 
@@ -55,7 +55,7 @@ ROWS_PER_RANGE = 4_000_000
 BYTES_PER_RANGE = 1 << 30
 """Bytes of .documents or .audit, whichever is larger in each member, that it has at most, about."""
 
-MOST_MEMBERS = 1000
+MAX_MEMBERS = 1000
 """Segments that a task reads."""
 
 
@@ -109,10 +109,10 @@ def choose_cut(segments: int, shards: int, *, rows: float, remote: bool) -> int:
         remote: They are behind a URL.
     """
     slices = segments * shards
-    short = slices > FEW_SLICES and rows < LEAST_ROWS * slices
-    if slices <= MOST_SHARD_SLICES and not (remote and short):
+    short = slices > FEW_SLICES and rows < MIN_ROWS * slices
+    if slices <= MAX_SHARD_SLICES and not (remote and short):
         return 1
-    bits = min((shards - 1).bit_length(), MOST_MEMBERS.bit_length() - 1)
+    bits = min((shards - 1).bit_length(), MAX_MEMBERS.bit_length() - 1)
     cuts = (1 << bit for bit in range(bits + 1))
     return min(cuts, key=lambda cut: num_slices(segments, shards, cut))
 
@@ -168,7 +168,7 @@ def _runs(plan: SegmentIndex, numbers: Sequence[int], cut: int) -> Iterator[tupl
         segment = plan.segments[number]
         rows, size = rows + segment.rows, size + segment.table_bytes
         full = rows > ROWS_PER_RANGE * cut or size > BYTES_PER_RANGE * cut
-        if run and (full or len(run) == MOST_MEMBERS):
+        if run and (full or len(run) == MAX_MEMBERS):
             yield tuple(run)
             run, rows, size = [], segment.rows, segment.table_bytes
         run.append(number)
@@ -190,7 +190,7 @@ def _task(
 
 
 def _planned(plan: SegmentIndex, task: RangeTask) -> PlannedSegment:
-    """Return what a plan lists in place of segments: an even share of their sums.
+    """Return what a plan lists instead of segments: an even share of their sums.
 
     What merge asks for is the sum over a source, as it was before dedup.
     """

@@ -67,7 +67,7 @@ class FirstFiles:
         """Return this without the sources whose first task an earlier run has finished.
 
         Args:
-            facts: Fingerprints in place of the options that are paths.
+            facts: Fingerprints instead of the options that are paths.
         """
         groups = _by_source(self.files)
         new = [own for own in groups if not _is_mapped(own, self.job, facts)]
@@ -161,7 +161,7 @@ def _odd_files(first: FirstFiles) -> Iterator[str]:
 
 
 def _may_be_unread(options: Options) -> bool:
-    """Return whether a run goes on if none of its records can be read."""
+    """Return whether a run continues if none of its records can be read."""
     return options.watch or options.max_reject_rate >= 1
 
 

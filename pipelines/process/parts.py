@@ -1,7 +1,7 @@
 """A run in parts: the share of a corpus that a machine maps, and what is missing at the end.
 
-All tasks of the map stand in one row, each as long as it has bytes. Share i of N is the i-th of N
-equal lengths of that row and takes the tasks whose middle lies in it: neighbours, so that a machine
+All tasks of the map are in one row, each as long as it has bytes. Share i of N is the i-th of N
+equal lengths of that row and takes the tasks whose middle is in it: neighbours, so that a machine
 reads mostly files of its own. A share depends only on the corpus and on N, and shares of different
 N cover the corpus together if their lengths do.
 """
@@ -67,7 +67,7 @@ def _unit(name: str) -> str:
 
 
 def _middles(tasks: Sequence[MapTask]) -> dict[str, Fraction]:
-    """Return where the middle of each task lies in the row, from 0 to 1, by name."""
+    """Return where the middle of each task is in the row, from 0 to 1, by name."""
     ends: dict[tuple[str, str], int] = {}
     for split in (split for task in tasks for split in task.splits):
         ends[split.name] = max(split.end, ends.get(split.name, 1))  # in rows, for a table

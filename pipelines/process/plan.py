@@ -9,7 +9,7 @@ from typing import Any
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import MERGE
 from pipelines.execute.records import finished_record
-from pipelines.execute.workers import MOST_DEATHS
+from pipelines.execute.workers import MAX_DEATHS
 from pipelines.process.parts import describe_ranges, shares_for, tasks_of_part
 from pipelines.process.processor import Job, MapRecord, MapTask, record_names
 from pipelines.process.resume import changed_versions, is_usable
@@ -46,7 +46,7 @@ def plan_map(
 
     Args:
         job: What all items share.
-        facts: Fingerprints in place of the options that are paths.
+        facts: Fingerprints instead of the options that are paths.
         inputs: The files.
         there: The names of all files in the folder of the map.
 
@@ -88,7 +88,7 @@ def map_items(
     Args:
         cut: The splits that each item maps, by source.
         job: What all items share.
-        facts: Fingerprints in place of the options that are paths.
+        facts: Fingerprints instead of the options that are paths.
     """
     items = []
     for source, group in itertools.groupby(cut, key=lambda splits: splits[0].source):
@@ -249,4 +249,4 @@ def _log_changes(
 
 def _most_deaths(splits: Sequence[FileSplit], options: Options) -> int:
     """Return how many workers may die of an item: in a watch at each file, which it leaves out."""
-    return MOST_DEATHS * (1 + len(splits)) if options.watch else MOST_DEATHS
+    return MAX_DEATHS * (1 + len(splits)) if options.watch else MAX_DEATHS

@@ -20,7 +20,7 @@ from pipelines.corpus.sources import Corpus
 from pipelines.corpus.versions import segment_versions
 from pipelines.execute.deaths import ATTEMPT
 from pipelines.execute.task import last_line
-from pipelines.execute.workers import MOST_DEATHS
+from pipelines.execute.workers import MAX_DEATHS
 from pipelines.process.builder import SegmentBuilder
 from pipelines.read.reader import RecordReader
 from pipelines.read.split import FileSplit
@@ -69,7 +69,7 @@ class MapTask:
     name: str
     splits: tuple[FileSplit, ...]
     """A split, or small files of one source: one split each."""
-    most_deaths: int = MOST_DEATHS
+    most_deaths: int = MAX_DEATHS
     """How many worker processes of this machine may die of it before it is given up."""
 
     def __str__(self) -> str:
@@ -200,7 +200,7 @@ def record_names(
         tasks: The splits of each.
         corpus: The corpus of their source.
         versions: The versions that decide bytes.
-        facts: Fingerprints in place of the options that are paths.
+        facts: Fingerprints instead of the options that are paths.
     """
     shared = {
         "corpus": corpus.recipe.name,
@@ -314,13 +314,13 @@ class Mapper:
         )
 
     def _check_deaths(self, task: MapTask) -> None:
-        """Check that a watch has not lost MOST_DEATHS workers to this file: it leaves it out.
+        """Check that a watch has not lost MAX_DEATHS workers to this file: it leaves it out.
 
         Raises:
             UserError: It has.
         """
         deaths = ATTEMPT.deaths.count(str(task))
-        if self._job.options.watch and deaths >= MOST_DEATHS:
+        if self._job.options.watch and deaths >= MAX_DEATHS:
             raise UserError(f"{deaths} workers died one after the other at the {task}")
 
     def _mapped(self, task: MapTask, stem: str) -> MapRecord:

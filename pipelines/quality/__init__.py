@@ -1,6 +1,6 @@
 """Quality profiles: published rules that keep a text or say why not.
 
-A profile of one's own imports from here all that it needs.
+A custom profile imports from here all that it needs.
 """
 
 from shards.commands.extras import extras_named

@@ -71,7 +71,7 @@ class TextBatch:
         texts: Spans | None = None,
         words: Mapping[str, Spans] = MappingProxyType({}),
     ) -> "TextBatch":
-        """Return other texts in place of these.
+        """Return other texts instead of these.
 
         Args:
             strings: The texts, those that stay among them.
@@ -85,7 +85,7 @@ class TextBatch:
         return batch
 
     def alone(self, text: str, at: int) -> "TextBatch":
-        """Return a batch of one text, which takes the place of the one with this number."""
+        """Return a batch of one text, which replaces the one with this number."""
         return TextBatch([text], self.languages[at : at + 1], self._splits, self.libraries)
 
 
@@ -106,5 +106,5 @@ class MeasuredText:
         return Spans(words.characters, words.starts[own], words.ends[own], words.of).strings()
 
     def replaced(self, text: str) -> "MeasuredText":
-        """Return another text in place of this one, in the same language."""
+        """Return another text instead of this one, in the same language."""
         return MeasuredText(self._batch.alone(text, self._at), 0)

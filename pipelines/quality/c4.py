@@ -57,7 +57,7 @@ _RARE = "jkvm"
 _NUM_ASCII = 128
 _CITATION = re.compile(r"\[\d*]|\[edit]|\[citation needed]")
 _MAY_BE_CITED = np.isin(np.arange(_NUM_ASCII + 1), [*map(ord, "0123456789]ec"), _NUM_ASCII])
-"""Which characters of ASCII, and that others, a citation may go on with after its bracket."""
+"""Which characters of ASCII, and that others, a citation may continue with after its bracket."""
 _UPPER_A, _UPPER_Z, _SMALL_K, _KELVIN, _TO_SMALL = ord("A"), ord("Z"), ord("k"), 0x212A, 0x20
 _CURLY, _DOT, _QUESTION, _EXCLAMATION = map(ord, "{.?!")
 _NOTHING, _HEAD = np.uint32(0), 2

@@ -1,6 +1,6 @@
 """The profiles that can be named, and what a wrong name might have meant.
 
-A profile of one's own is named by its module, my.rules:clickbait, or by an entry point.
+A custom profile is named by its module, my.rules:clickbait, or by an entry point.
 """
 
 import importlib.metadata
@@ -24,7 +24,7 @@ PROFILES: tuple[Profile, ...] = (
 """In the order of their columns in a table."""
 
 NONE = "none"
-"""What to write in place of a profile to have none."""
+"""What to write instead of a profile to have none."""
 
 SCORERS = ("classifier", "perplexity")
 """The names of scorers, which are those of their flags, in order of application."""
@@ -49,7 +49,7 @@ def find_profile(name: str) -> Profile:
     """
     if name in SCORERS:
         raise UserError(
-            f"{name} is no quality profile, but a model: its bound stands in --{name} itself, and "
+            f"{name} is no quality profile, but a model: its bound is in --{name} itself, and "
             "can be changed where it was measured (docs/quality.md)."
         )
     if name in _BY_NAME:

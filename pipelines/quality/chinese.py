@@ -1,7 +1,7 @@
 """Rules for Chinese: FineWeb-2's filters for Mandarin.
 
 A WuDao document is a single line, on which rules about lines have no bearing. So `fineweb2-zh`
-reads a text of one line by sentences: units that end with 。！？…；take the place of lines. Texts
+reads a text of one line by sentences: units that end with 。！？…；replace lines. Texts
 of two lines or more are read by lines, as published. `fineweb2-zh@datatrove` always reads lines.
 """
 
@@ -54,7 +54,7 @@ def _counts_of_lines(texts: Spans) -> _Counts:
 
 
 def _counts_of_units(texts: Spans) -> _Counts:
-    """Return the same of sentences, each with its end marks, in place of lines."""
+    """Return the same of sentences, each with its end marks, instead of lines."""
     kinds = texts.characters.kinds
     marks = texts.runs(np.flatnonzero(kinds & CHINESE_END > 0))
     behind = replace(marks, starts=marks.ends, ends=np.repeat(texts.ends, marks.counts))

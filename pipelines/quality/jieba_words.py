@@ -188,7 +188,7 @@ def _tables_of(library: Any, lines: bytes) -> "JiebaTables":
 def _dictionary(
     lines: bytes, letters: npt.NDArray[np.uint16]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64], float]:
-    """Return the nodes of the dictionary, their scores, and the score of what is no word."""
+    """Return the nodes of the dictionary, their scores, and the score of what is not a word."""
     nodes = np.zeros(SLOTS, np.uint64)
     found = np.empty(lines.count(b"\n"), np.int64)
     counts = np.empty_like(found)
@@ -383,7 +383,7 @@ def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floa
 
 @kernel
 def _mark_singles(text: _Letters, place: int, stop: int, tables: JiebaTables, last: _Flags) -> None:
-    """Mark the last letters of words in several letters that are no words of the dictionary.
+    """Mark the last letters of words in several letters that are not words of the dictionary.
 
     Han goes to the model; of the rest [a-zA-Z0-9]+([.][0-9]+)?%? is a word, and so is what is
     between two of those.

@@ -1,4 +1,4 @@
-"""Profiles and word splitters of one's own: loaded, checked, and guarded where they are called."""
+"""Profiles and word custom splitters: loaded, checked, and guarded where they are called."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -47,7 +47,7 @@ def load_profile(spec: str, *, taken: Collection[str]) -> Profile:
 def _problems(profile: Profile, taken: Collection[str]) -> Iterator[str]:
     for name in (profile.family, profile.variant or "a"):
         if not _NAME.fullmatch(name):
-            yield f"{name!r} is no name: write small letters and digits, joined by -"
+            yield f"{name!r} is not a name: write small letters and digits, joined by -"
     for name in {profile.name, profile.short} & {*taken}:
         yield f"a profile of this package is called {name!r}: choose another family or variant"
     if profile.measure is None:
@@ -65,7 +65,7 @@ def _odd_metrics(profile: Profile) -> Iterator[str]:
         yield f"its metrics are none, or one is named twice: {profile.metrics}"
     for metric in profile.metrics:
         if not _METRIC.fullmatch(metric):
-            yield f"{metric!r} is no name of a metric: write small letters, digits and _"
+            yield f"{metric!r} is not a name of a metric: write small letters, digits and _"
 
 
 def _odd_rules(profile: Profile) -> Iterator[str]:
@@ -77,7 +77,9 @@ def _odd_rules(profile: Profile) -> Iterator[str]:
             ways = " or ".join(f"min_{metric}, max_{metric}" for metric in profile.metrics)
             yield f"its threshold {threshold.name!r} is not called {ways}"
         if not _NAME.fullmatch(threshold.rule):
-            yield f"the rule {threshold.rule!r} is no name: small letters and digits, joined by -"
+            yield (
+                f"the rule {threshold.rule!r} is not a name: small letters and digits, joined by -"
+            )
 
 
 @dataclass(frozen=True, slots=True)

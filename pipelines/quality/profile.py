@@ -94,7 +94,7 @@ class Profile:
     languages: frozenset[str] | None = None
     """The languages it can judge; None: all in which its words can be found."""
     module: str = ""
-    """The module of a profile of one's own."""
+    """The module of a custom profile."""
 
     @property
     def name(self) -> str:
@@ -127,7 +127,7 @@ class Profile:
 
         Args:
             language: A label of lid.176.
-            split: A splitter of one's own finds the words of this language.
+            split: A custom splitter finds the words of this language.
         """
         if self.languages is not None:
             return language in self.languages

@@ -113,7 +113,7 @@ class Quality:
 
     @cached_property
     def own(self) -> dict[str, str]:
-        """The modules of profiles and splitters of one's own, each with the hash of its code."""
+        """The modules of profiles and custom splitters, each with the hash of its code."""
         splitters = {
             module_of(bound.splitter)
             for chosen in self._selection.values()
@@ -125,7 +125,7 @@ class Quality:
 
     @cached_property
     def _own_profiles(self) -> tuple[Profile, ...]:
-        """The profiles of one's own, by name."""
+        """The custom profiles, by name."""
         own = {
             bound.profile.name: bound.profile
             for chosen in self._selection.values()
@@ -226,7 +226,7 @@ class Quality:
 
     @property
     def engines(self) -> Mapping[str, str]:
-        """The libraries that split words, with their versions, and the code of one's own."""
+        """The libraries that split words, with their versions, and a custom code."""
         libraries = sorted(self._needed)
         words = {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
         return {**words, **{f"code of {own}": f"{own} {code}" for own, code in self.own.items()}}

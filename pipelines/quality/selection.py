@@ -1,12 +1,12 @@
 """Which profiles judge which language, and with which bounds, as written on the command line.
 
 gopher+c4              for every language
-zh=fineweb2-zh         for Chinese, in place of what is written for every language
+zh=fineweb2-zh         for Chinese, instead of what is written for every language
 ja=none                nothing for Japanese
 gopher.min_words=30    a bound, wherever a profile of this name is used
 zh:glm.min_chars=50    a bound for one language; "off" instead of a number switches the rule off
-en=my.rules:mine       a profile of one's own; its bounds are written as mine.max_x=5
-ja@my.words:split=gopher   for Japanese, whose words a function of one's own finds
+en=my.rules:mine       a custom profile; its bounds are written as mine.max_x=5
+ja@my.words:split=gopher   for Japanese, whose words a custom function finds
 """
 
 import math
@@ -31,7 +31,7 @@ OFF = "off"
 ANY_NUMBER = (-math.inf, math.inf)
 """The lowest and the highest number that a bound may be, if its metric may be any."""
 
-MOST_CHINESE_LENGTH = 1.5
+MAX_CHINESE_LENGTH = 1.5
 """Chinese texts whose words are longer than this on average are not prose."""
 
 _SPEC = "Write PROFILE or LANG=PROFILE, several profiles as PROFILE+PROFILE"
@@ -189,7 +189,7 @@ def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...
 
 
 def _check_names(selection: Selection) -> None:
-    """Check that no two profiles of one's own go by the same name."""
+    """Check that no two custom profiles go by the same name."""
     known: dict[str, Profile] = {}
     for bound in (bound for chosen in selection.values() for bound in chosen):
         name = bound.profile.name
@@ -340,6 +340,6 @@ def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, 
             for bound in chosen
             if plain_code(language) in CHINESE
             and not bound.splitter
-            and bound.bounds.get("min_word_length", 0) > MOST_CHINESE_LENGTH
+            and bound.bounds.get("min_word_length", 0) > MAX_CHINESE_LENGTH
         ]
     return tuple(warnings)

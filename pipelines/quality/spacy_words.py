@@ -19,14 +19,14 @@ run is one. So the tokens of a chunk depend on other chunks only if
 
 1. a run that crosses its border is replaced: never, for the text of such a run holds white space,
    and the only special cases with white space are single characters of it;
-2. a run inside the chunk is replaced, or would be but for a run that crosses its border and takes
-   its place (the longer one wins, even where it is then found to be no special case).
+2. a run inside the chunk is replaced, or would be if no run that crosses its border replaced it
+   (the longer one wins, even where it is then found to be no special case).
 
 A chunk with a run of the second kind is loose. A run that crosses a border has the tokens on both
 sides of it next to each other: chunks are *linked* if a single space is between them and some
 phrase has two tokens that end and begin as they do. Chunks that are linked to a loose one, directly
 or by others, are taken for one chunk. All others have the tokens that they have alone. White space
-makes tokens too, but none that is in a phrase of several tokens, and they are no words.
+makes tokens too, but none that is in a phrase of several tokens, and they are not words.
 
 Sentences follow from the tokens: by spaCy's sentencizer one begins with the first token that is
 neither an end mark nor other punctuation after an end mark.
@@ -116,9 +116,9 @@ _NUM_COLUMNS = 8  # a line of the processor's cache
 _USED, _SPECIAL, _PAIR, _UNIT, _LOOSE = (1 << i for i in range(5))
 """Flags: a row in use; a special case; two tokens that a replaced phrase begins with, without
 the border between them; a unit; a chunk whose tokens depend on others."""
-_MOST_FLAGGED = 16
+_MAX_FLAGGED = 16
 """Most code points of special cases, pairs and units of ASCII."""
-_MOST_CHUNKS, _MOST_CODES = 1 << 18, 1 << 23
+_MAX_CHUNKS, _MAX_CODES = 1 << 18, 1 << 23
 """Chunks, and code points in them, that are remembered, in 100 MB or less; then all go."""
 
 _WORD, _END, _OTHER, _UNSPLIT = range(4)
@@ -228,7 +228,7 @@ def _num_sentences(texts: Spans, words: Spans, kinds: Kinds) -> Places:
     )
     kinds, of = np.insert(kinds, last, _OTHER), words.of + np.arange(len(words.of))
     before = np.append(0, ends)[:-1]
-    # White space is a token, but for the one space after a word.
+    # White space is a token, except for the one space after a word.
     is_blank = texts.characters.codes[before] == _BLANK
     before[of[:-1]], is_blank[of[:-1]] = texts.starts, False
     begins = (starts - before > is_blank) | (kinds == _WORD)
@@ -358,7 +358,7 @@ class _Known:
 
     def make_room(self) -> None:
         """Forget chunks if there are too many."""
-        if self._num_rows > _MOST_CHUNKS or self._num_codes > _MOST_CODES:
+        if self._num_rows > _MAX_CHUNKS or self._num_codes > _MAX_CODES:
             self._forget()
 
     def learn(self, chunks: Sequence[str]) -> dict[str, list[int]]:
@@ -446,7 +446,7 @@ def _find(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 @kernel
 def _flags_of(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return the flags of a range of code points, 0 if they cannot be interesting."""
-    if not 0 < end - start <= _MOST_FLAGGED:
+    if not 0 < end - start <= _MAX_FLAGGED:
         return 0
     row = _find(codes, start, end, rules)
     return int(rules.table[row, _FLAGS]) if row >= 0 else 0
@@ -678,7 +678,7 @@ def _split_middle(
 
     Args:
         codes: Code points of a text.
-        place: Where the range begins and ends, and how many tokens stand before it.
+        place: Where the range begins and ends, and how many tokens precede it.
         rules: What is looked up.
         scratch: Where ends and kinds of tokens are written.
     """

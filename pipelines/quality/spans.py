@@ -229,7 +229,7 @@ class Spans:
         return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
 
     def with_shorter(self, others: "Spans", chosen: Flags) -> "Spans":
-        """Return the ranges with others, none of them longer, in place of those chosen."""
+        """Return the ranges with others, none of them longer, instead of those chosen."""
         codes, ends = self.characters.codes.copy(), self.ends.copy()
         _copy(others.characters.codes, others.starts, others.ends, self.starts[chosen], codes)
         ends[chosen] = self.starts[chosen] + others.lengths

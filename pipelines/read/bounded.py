@@ -20,7 +20,7 @@ class BoundedReader(RecordReader):
             seconds: After how long to stop.
             units: Bytes or rows, as the reader counts offsets, after which to stop.
             packed: The file is compressed, or in a corpus's own format. How many stored bytes a
-                record took is known only where `done` makes a step; so reading goes on until one.
+                record took is known only where `done` makes a step; so reading continues until one.
         """
         super().__init__(reader.split, replace(reader.reading, bad_utf8=REJECT, nul=REJECT))
         self.crc32c = 0

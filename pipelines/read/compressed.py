@@ -68,7 +68,7 @@ def unpack(stored: Stored, codec: str) -> Generator[bytes, None, Failure | None]
 
     Returns:
         Why it had to stop before the file's end, None if it reached it. Content before damage is
-        yielded, but for the last few KiB at most.
+        yielded, except for the last few KiB at most.
     """
     try:
         yield from _gunzip(stored) if codec == "gzip" else _members(stored, codec)

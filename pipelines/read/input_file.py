@@ -22,7 +22,7 @@ class InputFile:
     source: str = ""
     """Name of the input; empty until it is known."""
     path: str
-    """Absolute path, or URL without user and password. Operational: no part of any identity."""
+    """Absolute path, or URL without user and password. Operational: not part of any identity."""
     relative: str
     """Posix path below the input's root; for the hub: OWNER/NAME@COMMIT/path."""
     bytes: int

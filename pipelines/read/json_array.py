@@ -4,12 +4,12 @@ A file is an array of objects, or an object whose key "RECORDS", or another one,
 one split: where an element begins is only known from the elements before it. Reading walks from
 element to element:
 
-    object             a record; go on after the comma that follows
+    object             a record; continue after the comma that follows
     anything else      damage, up to its end if only its content is broken, or the next good one
     closing bracket    the end; the other members of the object are passed over; text after that
                        is damage, up to the next good one in it
 
-An object is *good* if `[` or `,` stands before it, its first key follows its brace, it has a text
+An object is *good* if `[` or `,` precedes it, its first key follows its brace, it has a text
 field, and no more is wrong with it than bytes in its strings. What an object with broken brackets
 encloses may be taken for good ones.
 """
@@ -45,7 +45,7 @@ _NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
 _OBJECT_END = re.compile(rb"\}(?=[ \t\n\r]*+(?:,[ \t\n\r]*+\{|\]))")
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FILE_END = re.compile(rb'\]\s*+(?:(?:,\s*+"[^"]*+"\s*+:\s*+[^][{},]++)*+\})?\s*+\Z')
-"""The end of the array and, if it stands in a plain object, of that, at the end of the file."""
+"""The end of the array and, if it is in a plain object, of that, at the end of the file."""
 _GUESSES = 8
 _FREE_BYTES = 16 << 20
 _STRIDE = 4
@@ -187,7 +187,7 @@ class JsonArrayReader(StreamReader):
 
     @property
     def _before(self) -> Sequence[bytes]:
-        """What stands before a good object."""
+        """What precedes a good object."""
         return (b"", b"}") if self._bare else (b",", b"[")
 
     def _next_good(self, offset: int) -> int | None:
@@ -214,7 +214,7 @@ class JsonArrayReader(StreamReader):
             offset += 1 if window.parsed_bytes < free else 1 + looked // _STRIDE
 
     def _close(self, offset: int) -> Generator[Damage, None, int | None]:
-        """Pass over what follows the array that ends at `offset`; return where to go on.
+        """Pass over what follows the array that ends at `offset`; return where to continue.
 
         Other members of the object around it hold no records. What is no end of a file is damage,
         up to the next good object, if there is one.

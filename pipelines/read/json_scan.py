@@ -120,7 +120,7 @@ class Window:
 
 
 def _is_cut(error: json.JSONDecodeError) -> bool:
-    """Return whether the text might go on so that it is JSON."""
+    """Return whether the text might continue so that it is JSON."""
     return error.msg.startswith("Unterminated string") or bool(
         _BEGUN.fullmatch(error.doc, error.pos)
     )

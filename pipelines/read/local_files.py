@@ -19,7 +19,7 @@ _STAND_INS = {
     b"version https://git-lfs.github.com/spec/": "git lfs pull",
     b"/annex/objects/": "git annex get",
 }
-"""How the files begin that a repository has in place of large ones."""
+"""How the files begin that a repository has instead of large ones."""
 _HEAD_BYTES = max(map(len, _STAND_INS))
 _MAX_POINTER_BYTES = 1024
 
@@ -88,7 +88,7 @@ def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
 
 
 def _describe(path: Path, root: Path) -> tuple[InputFile, str]:
-    """Return what lies at a path, and why it cannot be an input; empty if it can."""
+    """Return what is at a path, and why it cannot be an input; empty if it can."""
     size = mtime_ns = 0
     try:
         status = path.stat()

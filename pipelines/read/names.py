@@ -44,7 +44,7 @@ _HIDDEN = frozenset(
     {"_temporary", "__MACOSX", "__pycache__", "_delta_log", "_spark_metadata", "lost+found"}
 )
 _NO_ENDING = re.compile(r"\s|\d\d|.{12}")
-"""What stands after a dot in names such as part.00017."""
+"""What follows a dot in names such as part.00017."""
 
 
 def ending_of(path: str) -> str:

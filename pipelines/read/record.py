@@ -33,7 +33,7 @@ Reason = Literal[
 
 
 CUT: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))
-"""Reasons of what stands where a file ends too early; none of it is a record."""
+"""Reasons of what is where a file ends too early; none of it is a record."""
 
 
 @dataclass(frozen=True, slots=True)

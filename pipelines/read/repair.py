@@ -36,7 +36,7 @@ def repaired(item: Record | Damage, reading: InputFormat, *, parse: Parse) -> Re
 
 
 def _decoded(item: Record | Damage, parse: Parse) -> Record | Damage:
-    """Return the record whose bytes are all there but for their encoding, else the item."""
+    """Return the record whose bytes are all there except for their encoding, else the item."""
     lacks = (
         item.reason in _REPAIRED if isinstance(item, Damage) else isinstance(item.value, Partial)
     )

@@ -1,8 +1,8 @@
-"""What lies below a folder on a local disk: the files that match, and what cannot be searched.
+"""What is below a folder on a local disk: the files that match, and what cannot be searched.
 
 A file has one name, however many links lead to it: the one that passes through the fewest links, of
 several such the first by the parts of its path. It is a function of the tree alone; the order in
-which a disk lists a folder has no part in it. (A hard link is no link in this sense but a file.)
+which a disk lists a folder has no part in it. (A hard link is not a link in this sense but a file.)
 
     folder search   real folders first, then those behind one link, behind two ...; each once
     glob            a wildcard crosses links to folders, ** does not, as in pathlib
@@ -31,13 +31,13 @@ class Findings:
     """What a search has met."""
 
     matches: set[Path] = field(default_factory=set)
-    """What matches and is no folder; not all of it need be readable."""
+    """What matches and is not a folder; not all of it need be readable."""
     refused: dict[Path, str] = field(default_factory=dict)
     """Folders that cannot be searched, and why."""
     astray: set[Path] = field(default_factory=set)
     """Links to nothing, or to themselves, that do not match."""
     unmatched: list[Path] = field(default_factory=list)
-    """What else is no folder and does not match, of a folder search."""
+    """What else is not a folder and does not match, of a folder search."""
     hidden: set[Path] = field(default_factory=set)
     """Files that are hidden, and folders, in which nothing was searched."""
 
@@ -50,7 +50,7 @@ class Findings:
             return False
 
     def add(self, path: Path, *, matches: Callable[[Path], bool]) -> None:
-        """Note what is no folder, or a link that leads to none."""
+        """Note what is not a folder, or a link that leads to none."""
         if is_hidden(path.name):
             self.hidden.add(path)
         elif matches(path):

@@ -1,4 +1,4 @@
-"""Where a value of the histograms' grid stands on the axis of a picture.
+"""Where a value of the histograms' grid is on the axis of a picture.
 
 Shares get a linear axis, everything else a logarithmic one. All cells of an axis have the same
 width, so a bar's height alone says how many documents there are: hundredths, or one or more eighths
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pipelines.report.formats import tick
 from pipelines.segments.histograms import PER_OCTAVE, PER_UNIT
 
-MOST_CELLS, MOST_TICKS = 80, 5
+MAX_CELLS, MAX_TICKS = 80, 5
 _ENDS = (0.2, 0.5, 1.0)
 _STEP = 10
 """Cells of which each end is a multiple."""
 _APART = 0.08
 """Between an axis and the separate place beside it: a part of the axis, with room for two ticks."""
 
-_MOST_OUTSIDE = 0.01
+_MAX_OUTSIDE = 0.01
 """Share of the documents that may lie beyond an axis from 0 to 1."""
 
 
@@ -45,7 +45,7 @@ def axis_of(counts: Mapping[float, int], bounds: Iterable[float]) -> Axis:
     """
     values = [*counts, *bounds]
     above = sum(number for value, number in counts.items() if value > 1)
-    within = above <= _MOST_OUTSIDE * sum(counts.values())
+    within = above <= _MAX_OUTSIDE * sum(counts.values())
     if within and all(value <= 1 for value in values[len(counts) :]):
         widest = max((value for value in values if value <= 1), default=0)
         return _linear(next(end for end in _ENDS if end >= widest), counts, beside=above > 0)
@@ -68,7 +68,7 @@ def _linear(end: float, counts: Mapping[float, int], *, beside: bool) -> Axis:
 def _logarithmic(values: Iterable[float], *, beside: bool) -> Axis:
     """Return an axis for values above 0."""
     steps = [math.floor(math.log2(value) * PER_OCTAVE) for value in values]
-    merged = (max(steps) - min(steps)) // MOST_CELLS + 1
+    merged = (max(steps) - min(steps)) // MAX_CELLS + 1
     first, last = min(steps) // merged, max(steps) // merged
     own = last - first + 1
     outside = _outside(own) if beside else 0
@@ -96,5 +96,5 @@ def _round_numbers(low: float, high: float) -> list[float]:
         values = [step * 10.0**power for power in range(-9, 19) for step in steps]
         values = [value for value in values if low <= value <= high]
         if len(values) > 2:  # noqa: PLR2004  two do not show that an axis is logarithmic
-            return values[:: -(-len(values) // MOST_TICKS)]
+            return values[:: -(-len(values) // MAX_TICKS)]
     return values if len(values) > 1 else [low, high]

@@ -16,7 +16,7 @@ _TITLES = {
 _SIDES = {"<": "min", ">": "max"}
 _EVERY_LANGUAGE = "all"
 _LANGUAGE_NAMES = {"*": "every other language", _EVERY_LANGUAGE: "every language"}
-_MOST_NAMED = 12
+_MAX_NAMED = 12
 """Characters that the names of languages take in the label of a line; others are counted."""
 
 Bounds = Mapping[tuple[float, str], Sequence[str]]
@@ -111,4 +111,4 @@ def _label(bound: float, comparison: str, languages: Sequence[str]) -> str:
     if languages in (["*"], [_EVERY_LANGUAGE]):
         return label
     named = ",".join(languages)
-    return f"{label} {named if len(named) <= _MOST_NAMED else f'{len(languages)} lang.'}"
+    return f"{label} {named if len(named) <= _MAX_NAMED else f'{len(languages)} lang.'}"

@@ -15,7 +15,7 @@ from pipelines.report.formats import amount, percent, short
 from pipelines.segments.histograms import Histogram, edges_of
 from pipelines.segments.rows import DROPPED, KEPT
 
-LEAST_HEIGHT = 0.7
+MIN_HEIGHT = 0.7
 """Per cent that a bar of what is not nothing has, to be seen."""
 
 _CUT = 4
@@ -41,7 +41,7 @@ class Picture:
     base: float = 100.0
     """Where the base line is, from the top."""
     bars: Mapping[str, Mapping[int, float]]
-    """Heights by kind and cell, downwards below 0; later kinds stand before earlier ones."""
+    """Heights by kind and cell, downwards below 0; later kinds precede earlier ones."""
     labels: Sequence[Label] = ()
     ticks: Mapping[float, str]
     """What is written below, by place."""
@@ -77,7 +77,7 @@ def histogram(counts: Mapping[str, Histogram], bounds: Sequence[tuple[float, str
         base=scale * up,
         bars={
             verdict: {
-                cell: sign * max(min(share, limit) * scale, LEAST_HEIGHT)
+                cell: sign * max(min(share, limit) * scale, MIN_HEIGHT)
                 for cell, share in shares[verdict].items()
             }
             for verdict, sign in ((KEPT, 1), (DROPPED, -1))
@@ -116,7 +116,7 @@ def _holds_whole(number: int) -> bool:
 
 
 def _by_value(counts: Histogram) -> dict[float, int]:
-    """Return how many documents lie in each bin, by its middle, the smallest first."""
+    """Return how many documents are in each bin, by its middle, the smallest first."""
     return {_middle(number): counts[str(number)] for number in sorted(map(int, counts))}
 
 

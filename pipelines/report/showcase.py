@@ -17,7 +17,7 @@ from pipelines.dedup.earlier import erased_texts
 from pipelines.merge.tasks import MergeRecord
 from pipelines.quality import Quality, Rule
 from pipelines.quality.profile import BELOW
-from pipelines.report.sums import MOST_NAME
+from pipelines.report.sums import MAX_NAME
 from pipelines.segments.examples import PER_REASON, most_examples
 from pipelines.segments.index import PlannedSegment, SegmentIndex
 from pipelines.segments.segment import with_suffix
@@ -26,10 +26,10 @@ from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath
 from shards.tables import column, lookup, open_table
 
-MOST_SHOWN = 1000
+MAX_SHOWN = 1000
 """Documents that a report shows in all; if there are many reasons, fewer of each."""
 
-MOST_CHARACTERS = 1_000_000
+MAX_CHARACTERS = 1_000_000
 """Characters of text that a report shows in all."""
 
 HEAD_BYTES = 256
@@ -177,7 +177,7 @@ def _shown(row: Row, quality: Quality) -> Row:
     score = row["score"]
     return {
         **{name: row[name] for name in _SHOWN_COLUMNS},
-        "group": row["group"][:MOST_NAME],
+        "group": row["group"][:MAX_NAME],
         "score": None if score is None else round(score, 4),
         "broken": next(_broken_rules(row, quality), None),
     }
@@ -205,9 +205,9 @@ def trim(shown: Mapping[str, Mapping[str, list[Row]]]) -> dict[str, dict[str, li
     """Return fewer examples of each reason, and less of each text, if there are many in all."""
     lists = [rows for reasons in shown.values() for rows in reasons.values()]
     most = PER_REASON
-    while most > 1 and sum(len(rows[:most]) for rows in lists) > MOST_SHOWN:
+    while most > 1 and sum(len(rows[:most]) for rows in lists) > MAX_SHOWN:
         most -= 1
-    characters = MOST_CHARACTERS // max(1, sum(len(rows[:most]) for rows in lists))
+    characters = MAX_CHARACTERS // max(1, sum(len(rows[:most]) for rows in lists))
     return {
         source: {
             reason: [{**row, "text": row["text"][:characters]} for row in rows[:most]]

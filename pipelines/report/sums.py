@@ -1,6 +1,6 @@
 """The figures of a run for its report: sums over the records that its tasks left.
 
-They describe the run and are no part of the dataset. What grows with the number of sources or of
+They describe the run and are not part of the dataset. What grows with the number of sources or of
 groups is cut to the largest, so that report.json stays small.
 """
 
@@ -23,11 +23,11 @@ from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJEC
 from pipelines.steps.blocklist import BLOCKED
 from pipelines.steps.decontaminate import CONTAMINATED
 
-MOST_GROUPS = 30
-MOST_NAME = 200
+MAX_GROUPS = 30
+MAX_NAME = 200
 """Characters of a group's name that are reported."""
 
-MOST_HISTOGRAMS = 12
+MAX_HISTOGRAMS = 12
 """Sources with their own histograms; those of all others are added up."""
 
 OTHERS = "(others)"
@@ -148,8 +148,8 @@ def _largest_groups(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
     if set(groups) <= {""}:
         return []
     names = sorted(groups, key=lambda name: (-groups[name][KEPT]["bytes"], name))
-    shown, rest = names[:MOST_GROUPS], names[MOST_GROUPS:]
-    rows: list[dict[str, Any]] = [{"group": name[:MOST_NAME], **groups[name]} for name in shown]
+    shown, rest = names[:MAX_GROUPS], names[MAX_GROUPS:]
+    rows: list[dict[str, Any]] = [{"group": name[:MAX_NAME], **groups[name]} for name in shown]
     if rest:
         sums = {
             verdict: sum((groups[name].get(verdict, Counter()) for name in rest), Counter())
@@ -167,9 +167,9 @@ def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
     names = sorted(rows, key=lambda source: (-rows[source], source))
     histograms = {
         source: add_histograms(record.histograms for record in merged[source])
-        for source in names[:MOST_HISTOGRAMS]
+        for source in names[:MAX_HISTOGRAMS]
     }
-    if rest := names[MOST_HISTOGRAMS:]:
+    if rest := names[MAX_HISTOGRAMS:]:
         others = (record for source in rest for record in merged[source])
         histograms[OTHERS] = add_histograms(record.histograms for record in others)
     return histograms

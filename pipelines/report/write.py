@@ -9,7 +9,7 @@ from shards.storage.files import atomic_write
 from shards.storage.remote import AnyPath
 
 REPORT, PAGE = "report.json", "report.html"
-"""What is known of a run, as figures and as a page: about the run, no part of the dataset."""
+"""What is known of a run, as figures and as a page: about the run, not part of the dataset."""
 
 
 def write_page(output: AnyPath, manifest: Manifest, report: Mapping[str, Any]) -> None:

@@ -13,7 +13,7 @@ from pipelines.segments.rows import whole_texts
 from shards.text_hash import fold, text_hashes
 
 PER_REASON = 20
-MOST_KEPT = 400
+MAX_KEPT = 400
 """More of the documents that no stage dropped, since dedup drops some of them later."""
 
 CHARACTERS = 1000
@@ -44,7 +44,7 @@ class Examples:
         """Take judged rows with their text; `reasons` is null for those that are kept."""
         orders = rows["order"].to_numpy()
         for reason, candidates in _by_reason(reasons).items():
-            most = PER_REASON if reason else MOST_KEPT
+            most = PER_REASON if reason else MAX_KEPT
             examples = self._by_reason.get(reason, EXAMPLES.empty_table())
             chosen = candidates
             if len(examples) == most:
@@ -104,10 +104,10 @@ def _sorted(examples: pa.Table) -> pa.Table:
     return examples.sort_by([("order", "ascending"), ("position", "ascending")])
 
 
-MOST_OPEN = 1000
+MAX_OPEN = 1000
 """Examples of a source that await dedup's verdict; the first that it keeps are shown as kept."""
 
 
 def most_examples(reason: str) -> int:
     """Return how many examples of a reason ("" for kept) a report may need at most."""
-    return PER_REASON if reason else MOST_OPEN
+    return PER_REASON if reason else MAX_OPEN

@@ -42,7 +42,7 @@ def edges_of(number: int) -> tuple[float, float]:
 
 
 def histograms(audit: pa.Table, metrics: Iterable[str]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return how many rows lie in each bin, by column and verdict (kept, dropped).
+    """Return how many rows are in each bin, by column and verdict (kept, dropped).
 
     Rows without a value are not counted, nor are quarantined ones.
 

@@ -113,7 +113,7 @@ class Earlier:
 
 
 def _by_kind(tables: Iterable[TableEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the paths of signature tables by what stands before the number in their names."""
+    """Return the paths of signature tables by what precedes the number in their names."""
     groups: dict[str, tuple[str, ...]] = {}
     for path in sorted(table.path for table in tables):
         kind = PurePosixPath(path).stem.rpartition("-")[0]

@@ -1,7 +1,7 @@
 """A segment: what a run of records became, in files that later phases read by slices.
 
     .tokens      the documents' tokens back to back, in the order of their order hash
-    .documents   one row a document, in the same order
+    .documents   one row per document, in the same order
     .bins        documents and tokens before each of 4,096 even bins of the order hash
     .holdout     the documents' holdout hashes, sorted, with their rows and orders
     .hashes      text hashes, and for near-duplicates .slots and .bands (sieve.py)

@@ -2,7 +2,7 @@
 
     [block] ─▶ clean ─▶ langid ─▶ [quality] ─▶ [decontaminate] ─▶ [mask] ─▶ tokenize ─▶ fingerprint
 
-It is made of the run's options, once in each process. Filters of one's own stand after the steps
+It is made of the run's options, once in each process. custom Filters follow the steps
 that they name, or where those would be.
 """
 
@@ -135,7 +135,7 @@ class Chain:
 
     @property
     def facts(self) -> Mapping[str, Any]:
-        """Fingerprints of files and models, in place of the options that are their paths."""
+        """Fingerprints of files and models, instead of the options that are their paths."""
         steps = (*self.steps, self.judge)  # its facts count even where there are no rules
         facts = {name: fact for step in steps for name, fact in step.facts.items()}
         if self._own:  # numbered: their order may matter

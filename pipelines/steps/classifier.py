@@ -28,7 +28,7 @@ _WRITE = "Write FILE:LABEL>=SCORE, such as quality.bin:hq>=0.4, or LANG=FILE:LAB
 _WANTED = "expected a classifier that fastText's supervised training wrote (.bin or .ftz)."
 _ALL_LABELS = -1
 _ODD = re.compile(r"[^\w-]+")
-_MOST_NAMED = 10
+_MAX_NAMED = 10
 
 
 def line_of(text: str) -> str:
@@ -119,8 +119,8 @@ def _find_label(label: str, model: QualityClassifier, path: Path) -> str:
     for name in (label, f"{_PREFIX}{label}"):
         if name in model.labels:
             return name
-    shown = [name.removeprefix(_PREFIX) for name in model.labels[:_MOST_NAMED]]
-    more = ", ..." if len(model.labels) > _MOST_NAMED else ""
+    shown = [name.removeprefix(_PREFIX) for name in model.labels[:_MAX_NAMED]]
+    more = ", ..." if len(model.labels) > _MAX_NAMED else ""
     meant = did_you_mean(label, (name.removeprefix(_PREFIX) for name in model.labels))
     raise UserError(
         f'{path} has no label "{label}": {f"{meant} It" if meant else "it"} has '

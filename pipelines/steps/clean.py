@@ -47,7 +47,7 @@ CONFIG = ftfy.TextFixerConfig(
     max_decode_length=SEGMENT_CHARACTERS,
     explain=False,
 )
-"""As set by datatrove's FTFYFormatter and NeMo's UnicodeReformatter, but for entities and escape
+"""As set by datatrove's FTFYFormatter and NeMo's UnicodeReformatter, except for entities and escape
 sequences, which are ours."""
 
 # Every alternative of ftfy.badness.BADNESS_RE needs one of these, and clean prose hardly ever has
@@ -102,7 +102,7 @@ def clean(text: str, level: str = REPAIR) -> str:
 def without_controls(text: str) -> str:
     """Return a text without control characters and escape sequences of terminals.
 
-    White space takes the place of those that part words; tabs, line breaks and form feeds stay.
+    White space replaces those that part words; tabs, line breaks and form feeds stay.
     """
     if not _has_control(text):
         return text

@@ -18,7 +18,7 @@ class StepsInfo:
     """A chain without its models."""
 
     facts: Mapping[str, Any]
-    """Fingerprints of files and models, in place of the options that are their paths."""
+    """Fingerprints of files and models, instead of the options that are their paths."""
     engines: Mapping[str, str]
     """The libraries that decide bytes, with their versions."""
     tokenizer: TokenizerEntry

@@ -58,7 +58,7 @@ _CHUNK = 1 << 22
 _ENTRY = struct.Struct("<qb")
 
 _MAX_WAITING = 1 << 12
-"""Rows that wait to be added, but for those of the n-grams that begin with one more character."""
+"""Rows that wait to be added, except those of n-grams that begin with one more character."""
 _PREFIX = np.frombuffer(LABEL_PREFIX, np.int8)
 _OPEN, _CLOSE = ord("<"), ord(">")
 _BASIS, _PRIME = np.uint64(2166136261), np.uint64(16777619)  # FNV-1a, of 32 bits
@@ -232,7 +232,7 @@ class _Cursor:
             name = self.data[self.place : end]
             count, found = _ENTRY.unpack_from(self.data, end + 1)
             if found != kind or not 0 <= count < _ENDLESS or len(name) > _MAX_WORD:
-                raise ValueError(f"its entry {i} is no word or label, or out of order")
+                raise ValueError(f"its entry {i} is not a word or label, or out of order")
             self.place = end + 1 + _ENTRY.size
             yield name, count
 

@@ -1,4 +1,4 @@
-"""Which filter of one's own is asked for, where in the chain, and with what options.
+"""Which custom filter is asked for, where in the chain, and with what options.
 
     my_rules:no_ads                        after the quality rules
     clean=my_rules:no_ads                  after texts are cleaned
@@ -28,7 +28,7 @@ from shards.errors import UserError
 READ, CLEAN, LANGUAGE, QUALITY = "read", "clean", "langid", "quality"
 CONTAMINATION, MASK = "decontaminate", "mask"
 PLACES = (READ, CLEAN, LANGUAGE, QUALITY, CONTAMINATION, MASK)
-"""After which step a filter of one's own may stand, as the report calls them."""
+"""After which step a custom filter may stand, as the report calls them."""
 
 FILTER = "filter"
 """What errors call it."""
@@ -47,7 +47,7 @@ class FilterSpec:
     """A filter that is asked for."""
 
     after: str
-    """The step that it stands after, of PLACES."""
+    """The step that it follows, of PLACES."""
     module: str
     name: str
     """Of the function or class in the module, and of what it says in the report."""
@@ -122,7 +122,7 @@ def parse_filter(text: str) -> FilterSpec:
     after = matched["after"] or QUALITY
     if after not in PLACES:
         raise UserError(
-            f'--filter "{text}": no step {after!r} for a filter to stand after: '
+            f'--filter "{text}": no step {after!r} for a filter to follow: '
             f"{expected(after, PLACES)}"
         )
     module, colon, name = matched["filter"].partition(":")

@@ -39,10 +39,10 @@ UNDETERMINED = "und"
 AUTO = "auto"
 """For as many characters as are needed.
 
-The first GLANCE_CHARS decide if they are sure; otherwise MOST_CHARS do. If they are all ASCII, they
+The first GLANCE_CHARS decide if they are sure; otherwise MAX_CHARS do. If they are all ASCII, they
 are not asked: English is seldom sure. Measured in docs/pipelines.md.
 """
-GLANCE_CHARS, MOST_CHARS = 256, 1024
+GLANCE_CHARS, MAX_CHARS = 256, 1024
 SURE, SURE_OF_CHINESE = 0.995, 0.9
 """The lowest score that is sure; Chinese has few neighbours."""
 
@@ -125,7 +125,7 @@ class LanguageIdentifier:
             labels[i], scores[i] = label, score
             rest[i] = score < (SURE_OF_CHINESE if label == "zh" else SURE)
         others = np.flatnonzero(rest).tolist()
-        answers = self._identify([texts[i] for i in others], MOST_CHARS)
+        answers = self._identify([texts[i] for i in others], MAX_CHARS)
         for i, label, score in zip(others, *answers, strict=True):
             labels[i], scores[i] = label, score
         return labels, scores
@@ -184,7 +184,7 @@ def _language(label: str) -> str:
 
 
 def _one_by_one(predict: _Predict) -> _Classify:
-    """Return what asks a library for one line a call."""
+    """Return what asks a library for one line per call."""
     nothing = (0.0, UNDETERMINED)
 
     def classify(texts: Sequence[str]) -> _Answers:
@@ -217,7 +217,7 @@ def _rapid(path: Path) -> _Classify:
     model = fasttext_new.load_model(str(path))
 
     def predict(line: str) -> Iterable[tuple[float, str]]:
-        # One line a call: its calls for lists of lines hang in processes forked after the first.
+        # One line per call: its calls for lists of lines hang in processes forked after the first.
         labels, scores = model.predict(line)
         return zip(scores, labels, strict=True)
 

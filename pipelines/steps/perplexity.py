@@ -61,7 +61,7 @@ _PUNCTUATION = {
 _CONTROLS = (*range(32), *range(127, 160))
 """Left out, line breaks among them: a text becomes one sentence, words at breaks become one."""
 
-_MOST_DIGITS = 38.0
+_MAX_DIGITS = 38.0
 """Before the point: what a float32 can hold."""
 
 _WRITE = (
@@ -136,7 +136,7 @@ class KenLM:
         tokenized = " ".join(self._pieces.encode(line, out_type=str))
         score: float = self._model.score(tokenized)
         exponent = -score / (len(tokenized.split()) + 1)
-        return math.pow(10.0, min(exponent, _MOST_DIGITS))
+        return math.pow(10.0, min(exponent, _MAX_DIGITS))
 
 
 class Perplexity(Scorer):

@@ -185,7 +185,7 @@ _SHAPE = bytes(
 )  # fmt: skip
 _RUN = re.compile(rb"d(?:(?:s{0,2}+|s?w{3}s?)d){9,}")
 _FOUR = b"dddd"
-_MOST_GAP = len(" ）-".encode()) + 1
+_MAX_GAP = len(" ）-".encode()) + 1
 _MARGIN = 12
 """How far before a run a number may begin, and how far behind it something may rule it out."""
 
@@ -211,7 +211,7 @@ def _digit_runs(characters: np.ndarray) -> np.ndarray:
     Digits in a row behind a letter are left out: names of files and hexadecimal numbers.
     """
     digits = np.flatnonzero(characters - np.uint8(ord("0")) < np.uint8(10))
-    cuts = np.flatnonzero(np.diff(digits) > _MOST_GAP)
+    cuts = np.flatnonzero(np.diff(digits) > _MAX_GAP)
     firsts, lasts = np.append(0, cuts + 1), np.append(cuts, len(digits) - 1)
     many = lasts - firsts >= 9  # noqa: PLR2004 - ten digits
     firsts, lasts = firsts[many], lasts[many]

@@ -4,7 +4,7 @@ Bounds are written with the file of the model, and named as those of a profile: 
 text whose `hq` is smaller.
 
 FILE:hq>=0.4           for every language
-zh=FILE:hq>=0.4        for Chinese, in place of what is written for every language
+zh=FILE:hq>=0.4        for Chinese, instead of what is written for every language
 FILE:hq                measured; nothing is dropped
 """
 

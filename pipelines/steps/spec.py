@@ -33,7 +33,7 @@ class StepSpec:
     needs: Sequence[str] = ()
     """Columns that batches must have."""
     adds: Sequence[str] = ()
-    """Columns that it adds, but for those of its metrics."""
+    """Columns that it adds, except for those of its metrics."""
     fields: tuple[pa.Field, ...] = ()
     """Those of its metrics."""
     known: Mapping[str, Any] = field(default_factory=dict)

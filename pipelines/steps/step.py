@@ -33,7 +33,7 @@ class Step(ABC):
     needs: Sequence[str] = ("prompt", "text")
     """The columns that batches must have."""
     adds: Sequence[str] = ()
-    """The columns that it adds to batches, but for those of its metrics."""
+    """The columns that it adds to batches, except for those of its metrics."""
     fields: tuple[pa.Field, ...] = ()
     """The columns of its metrics, which it adds to batches and to the audit table."""
     facts: Mapping[str, Any] = MappingProxyType({})

@@ -60,7 +60,7 @@ class Steps(BatchTransform):
         self.specs: tuple[StepSpec, ...] = tuple(itertools.chain(*parts))
         """What the steps are made of, in order."""
         self.adds = tuple(column for spec in self.specs for column in spec.adds)
-        """Columns that they add, but for those of their metrics."""
+        """Columns that they add, except for those of their metrics."""
         self.fields = tuple(field for spec in self.specs for field in spec.fields)
         """The columns of their metrics."""
         made: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""A filter of one's own as a step."""
+"""A custom filter as a step."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -59,7 +59,7 @@ class UserFilterStep(Step):
       in a language asked for is measured, whichever rule it breaks; the filter gives no reasons;
     - `changes_text = True`, if it returns texts: a column NAME.changed then tells which.
 
-    A reason stands in the account as NAME:REASON, a bound's as NAME-low-METRIC, NAME-high-METRIC.
+    A reason is in the account as NAME:REASON, a bound's as NAME-low-METRIC, NAME-high-METRIC.
     """
 
     def __init__(self, spec: FilterSpec) -> None:
@@ -75,7 +75,7 @@ class UserFilterStep(Step):
         self._filter, self.bounds = spec.load()
         self.name = spec.name
         self.after = spec.after
-        """The step that it stands after."""
+        """The step that it follows."""
         metrics = getattr(self._filter, "metrics", ())
         if not _is_names(metrics):
             raise UserError(f"--filter {spec}: its `metrics` is {metrics!r}, not a list of names")
@@ -107,7 +107,7 @@ class UserFilterStep(Step):
             raise UserError(
                 f"--filter {self._spec} has bounds ({', '.join(self.bounds)}): each is min_ or "
                 f"max_ and one of its metrics ({', '.join(self._metrics) or 'it has none'}), and "
-                "such a filter changes no texts and stands after quality"
+                "such a filter changes no texts and follows quality"
             )
 
     def __call__(self, batch: pa.RecordBatch) -> Verdict:

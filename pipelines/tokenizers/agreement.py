@@ -54,13 +54,13 @@ CHECK_TEXTS = (
 """White space, contractions, digits, scripts, combining marks, controls, specials, long runs."""
 
 
-_MOST_PIECES = 200
+_MAX_PIECES = 200
 """Pieces in a text that is made of them."""
 
 
 def texts_of_pieces(pieces: Sequence[str]) -> list[str]:
     """Return texts made of all pieces, next to other pieces than in the vocabulary."""
-    count = -(-len(pieces) // _MOST_PIECES)
+    count = -(-len(pieces) // _MAX_PIECES)
     return ["".join(pieces[first::count]) for first in range(count)]
 
 

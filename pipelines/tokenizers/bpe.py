@@ -32,7 +32,7 @@ PieceRanks = Mapping[bytes, int]
 
 END_OF_TEXT = "<|endoftext|>"
 
-_MOST_SPECIAL = 32
+_MAX_SPECIAL = 32
 """Ids without a piece in published files, at most."""
 
 _LOG = logging.getLogger(__name__)
@@ -217,10 +217,10 @@ def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
         ranks = _parse_ranks(path.read_bytes())
     except (ValueError, binascii.Error) as error:
         raise UserError(
-            f"{path} is no file of tiktoken ranks ({reason(error)}): each line should hold a "
+            f"{path} is not a file of tiktoken ranks ({reason(error)}): each line should hold a "
             "piece in base64, a space and a number."
         ) from error
-    if len(ranks) < encoding.size - _MOST_SPECIAL:
+    if len(ranks) < encoding.size - _MAX_SPECIAL:
         _LOG.warning(
             "%s has %s pieces, and not %s as the published file: is it whole?",
             path,

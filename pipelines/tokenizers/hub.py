@@ -85,6 +85,6 @@ def _fetched(model: HubName, file: str) -> Path | None:
 
 def _refused(model: HubName, why: str) -> UserError:
     return UserError(
-        f"{model} is no file or folder here, and the hub ({endpoint()}) does not give it: {why}. "
+        f"{model} is not a file or folder here, and the hub ({endpoint()}) lacks it: {why}. "
         f"Write hf:OWNER/NAME[@REVISION], or hf:FOLDER with a copy of its {FILES[0]}."
     )

@@ -41,7 +41,7 @@ END_NAMES = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")
 _MEMBERS = ("pretokenizers", "decoders")
 """Where components of type Sequence have others."""
 
-_MOST_SHOWN = 8
+_MAX_SHOWN = 8
 
 _BYTE_PIECE = re.compile("<0x([0-9A-F]{2})>")
 
@@ -123,7 +123,7 @@ def _commands(
             f"{path} has no token to end a document with: expected one of "
             f"{', '.join(END_NAMES)}, all of {', '.join(BERT_NAMES.values())}, or an eos_token of "
             f"its vocabulary in {' or '.join(ENDING_FILES)} next to it. Name one of its tokens "
-            f"with --eos TOKEN; it adds {', '.join(added[:_MOST_SHOWN]) or 'none to its pieces'}."
+            f"with --eos TOKEN; it adds {', '.join(added[:_MAX_SHOWN]) or 'none to its pieces'}."
         )
     written = _written_commands(vocabulary, size=size, end_of_text=chosen)
     return written or byte_bpe_commands(size, end_of_text=chosen)

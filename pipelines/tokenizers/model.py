@@ -11,7 +11,7 @@ import numpy.typing as npt
 from pipelines.tokenizers.command_tokens import CommandTokens
 from shards.errors import UserError
 
-MOST_HOLES = 1 << 20
+MAX_HOLES = 1 << 20
 """Ids without a piece that a vocabulary may have: a place is kept for each."""
 
 _REASON_CHARACTERS = 200
@@ -30,7 +30,7 @@ class TokenModel:
     pieces: Sequence[bytes]
     """The bytes of each of the model's ids: the name if it is special, nothing for a hole."""
     special: frozenset[int]
-    """Those of the model's ids that are no part of a text."""
+    """Those of the model's ids that are not part of a text."""
     unknown: int | None
     """The id for what the model cannot spell; None: it can spell everything."""
     commands: CommandTokens
@@ -60,11 +60,11 @@ def count_ids(name: object, ids: Iterable[int]) -> int:
     """
     numbers = [*ids]
     least, most = min(numbers), max(numbers)
-    if least < 0 or most >= len(numbers) + MOST_HOLES:
+    if least < 0 or most >= len(numbers) + MAX_HOLES:
         wrong = least if least < 0 else most
         raise UserError(
             f"{name}: a piece has the id {wrong}, with {len(numbers)} pieces in all: ids count "
-            f"from 0, and at most {MOST_HOLES} of them may be unused. The file is damaged: fetch "
+            f"from 0, and at most {MAX_HOLES} of them may be unused. The file is damaged: fetch "
             "or make it again."
         )
     return most + 1

@@ -5,10 +5,10 @@ is cleaned of controls, characters of Chinese stand alone, words are cut at whit
 punctuation, and an uncased model reads lower case without accents. They are those of
 BertWordPieceTokenizer of the library `tokenizers`, and of transformers' BertTokenizerFast.
 
-Whether a model is cased stands in the `tokenizer_config.json` beside it (do_lower_case; so do
+Whether a model is cased is in the `tokenizer_config.json` beside it (do_lower_case; so do
 strip_accents and tokenize_chinese_chars). Without it, a vocabulary is cased if lower case would
 change more than one in a hundred of its pieces, those in brackets left out. A cased one has
-thousands of those, an uncased one none, but for a few that people add.
+thousands of those, an uncased one none, except for a few that people add.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ _LONGEST_WORD = 100
 """Characters of a word; a longer one is unknown, as in BERT."""
 
 _BRACKETS = ("[", "<")
-_MOST_CAPITALS = 0.01
+_MAX_CAPITALS = 0.01
 _SETTINGS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
 
@@ -74,7 +74,7 @@ def wordpiece_json(content: bytes, *, path: Path) -> bytes:
 def is_uncased(pieces: Sequence[str]) -> bool:
     """Return whether lower case leaves nearly all pieces as they are."""
     changed = [p for p in pieces if p != p.lower() and not p.startswith(_BRACKETS)]
-    return len(changed) <= _MOST_CAPITALS * len(pieces)
+    return len(changed) <= _MAX_CAPITALS * len(pieces)
 
 
 def _special(number: int, name: str) -> dict[str, Any]:

@@ -41,7 +41,7 @@ from shards.errors import UserError
 from shards.manifest import WORK
 from shards.storage.files import crc32c_of
 
-MOST_OPEN = 64
+MAX_OPEN = 64
 """Segments that a bundle has in the making: one for each window and source."""
 
 Columns = tuple[tuple[str, str], ...]
@@ -165,7 +165,7 @@ class Collect(beam.DoFn):
         self._open[key].add(kept, verdicts)
         if self._open[key].builder.full:
             self._close(key)
-        elif len(self._open) > MOST_OPEN:
+        elif len(self._open) > MAX_OPEN:
             self._close(next(iter(self._open)))
 
     def _close(self, key: tuple[Any, str, Columns]) -> None:

@@ -45,7 +45,7 @@ class Firing:
 
     @property
     def path(self) -> str:
-        """What stands for the path of an input that is no file: of each firing another."""
+        """What stands for the path of an input that is not a file: of each firing another."""
         return f"{self.window}{self.timing}-{self.index}"
 
     def outlives(self, name: str) -> bool:

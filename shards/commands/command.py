@@ -132,9 +132,7 @@ class Parser(argparse.ArgumentParser):
         self.refuse(self.unknown_flags(words))
         parsed, rest = parse(words, namespace)
         if rest:
-            self.error(
-                f"{' '.join(rest)}: belongs to no flag. A value with spaces stands in quotes"
-            )
+            self.error(f"{' '.join(rest)}: belongs to no flag. A value with spaces is in quotes")
         return parsed
 
     @property
@@ -322,7 +320,7 @@ class Command:
     The first paragraph of the docstring is its description in `--help`.
     """
 
-    STOPPED: ClassVar[str] = "the same command goes on from here"
+    STOPPED: ClassVar[str] = "the same command continues from here"
     """What is said after Ctrl-C."""
     USAGE: ClassVar[str | None] = None
     """The first line of `--help`; None: of all flags."""

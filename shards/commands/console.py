@@ -96,7 +96,7 @@ def _named(words: Sequence[str]) -> _Chosen:
         chosen = _choose(f"{PROGRAM} {_DATASETS}", _of_package(_DATASETS), rest)
     else:
         chosen = _choose(PROGRAM, {**_installed_corpora(), **COMMANDS}, words, others=OTHERS)
-    if chosen:  # it runs as by `python -m`, but for what it calls itself
+    if chosen:  # it runs as by `python -m`, except for what it calls itself
         sys.argv = [f"{PROGRAM} {chosen[0].name}", *chosen[1]]
     return chosen
 
@@ -180,7 +180,7 @@ def _custom_corpus(words: Sequence[str]) -> Entry:
     if not words or words[0].startswith("-"):
         raise UserError(
             f"name the module of your corpus, as python -m takes it: {PROGRAM} run my_notes "
-            "--input …; it may lie in this folder"
+            "--input …; it may are in this folder"
         )
     module = words[0]
     if module.endswith(".py") or importlib.util.find_spec(module.partition(".")[0]) is None:

@@ -18,10 +18,10 @@ from typing import Any
 from shards.storage.address import is_url
 
 WORD = "word"
-"""In place of a flag: the value is given without one."""
+"""Instead of a flag: the value is given without one."""
 
 REST = "rest"
-"""In place of a flag: the value is what words there are besides all flags."""
+"""Instead of a flag: the value is what words there are besides all flags."""
 
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")

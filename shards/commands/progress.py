@@ -40,7 +40,7 @@ class Display:
         self._stream = stream or sys.stderr
         self._is_terminal = self._stream.isatty()
         self.changes = self._is_terminal or self._bar is not None
-        """Whether a line takes the place of the one before."""
+        """Whether a line replaces the one before."""
         self.seconds = _SECONDS if self.changes else PLAIN_SECONDS
         """The least time between two lines."""
 

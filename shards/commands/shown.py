@@ -8,7 +8,7 @@
     JSON for programs                         json_text, exact
 
 Texts, names and paths come from anywhere, and terminals obey what is in them. So everything passes
-`visible`, which puts signs in place of what would act unseen. Nothing else writes to the standard
+`visible`, which puts signs instead of what would act unseen. Nothing else writes to the standard
 output or the standard error.
 """
 
@@ -54,7 +54,7 @@ _BREAK = re.compile("\n(?!  )")
 
 
 def visible(text: str) -> str:
-    """Return a text with signs in place of what would act unseen.
+    """Return a text with signs instead of what would act unseen.
 
     That is: controls, escape sequences, changes of direction, separators of lines, characters
     without width, bytes that are no UTF-8, surrogates. Line breaks and tabs stay. No sign means
@@ -119,7 +119,7 @@ def tell(text: str, *, stream: TextIO | None = None, start: str = "", end: str =
 
 
 def replace_line(text: str, *, stream: TextIO, end: str = "") -> None:
-    """Show a message in place of the last line of a terminal, until anything else is printed.
+    """Show a message instead of the last line of a terminal, until anything else is printed.
 
     Args:
         text: The message.

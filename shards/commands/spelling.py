@@ -44,7 +44,7 @@ def did_you_mean(
 def expected(name: str, known: Iterable[str], *, most: int = 3) -> str:
     """Return what to give instead of a name that is none of the known ones: the nearest, and all.
 
-    It goes on behind a colon: "did you mean glm-large? Give one of glm-large, tiny".
+    It continues behind a colon: "did you mean glm-large? Give one of glm-large, tiny".
     """
     known = list(known)
     asked = did_you_mean(name, known, most=most)

@@ -56,7 +56,7 @@ def _on_datasets(name: str, options: str, about: str) -> Entry:
 
 GROUPS = {
     MAKE: (
-        _command("look", ".command:LookAt", "what lies at a path, and which of these reads it"),
+        _command("look", ".command:LookAt", "what is at a path, and which of these reads it"),
         _corpus("text", "any texts: JSON, JSON lines, parquet, plain lines"),
         _corpus("wudao", "WuDaoCorpora; without flags the built-in sample"),
         _corpus("pile", "the Pile"),
@@ -67,8 +67,8 @@ GROUPS = {
         _corpus("zhidao", "questions and answers of Baidu Zhidao"),
         _corpus("baike", "articles of Baidu Baike"),
         _command("cp-wudao", ":CopyWudao", "a toy corpus out of WuDao"),
-        _command("train-tokenizer", ":TrainTokenizer", "a tokenizer of one's own"),
-        _command("train-classifier", ":TrainClassifier", "a quality model of one's own"),
+        _command("train-tokenizer", ":TrainTokenizer", "a custom tokenizer"),
+        _command("train-classifier", ":TrainClassifier", "a quality custom model"),
         Entry(
             "compile",
             "pipelines.steps.compile",

@@ -100,4 +100,4 @@ class ExportFiles(Command):
 
 def _check_apart(dataset: Dataset, output: Path) -> None:
     if dataset.directory.resolve() in (output.resolve(), *output.resolve().parents):
-        raise UserError(f"--output {output} lies in the dataset's own folder: name another one.")
+        raise UserError(f"--output {output} is in the dataset's own folder: name another one.")

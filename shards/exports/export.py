@@ -1,4 +1,4 @@
-"""Writes an export file by file: a file that exists is done, so that the same command goes on.
+"""Writes an export file by file: a file that exists is done, so that the same command continues.
 
     .export.json   what is exported, and how; written first
     FILES          as the format has them, each whole or absent

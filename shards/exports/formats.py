@@ -23,7 +23,7 @@ OLMo-core: as its NumpyDataset classes read it (olmo_core/data/numpy_dataset.py 
     train_label_mask/000000_wudao.npy   bool[tokens]: whether it carries loss, for every file of a
                                         split in which some carry none
 
-NumPy: files that `numpy.load(path, mmap_mode="r")` opens, for a loader of one's own; the header is
+NumPy: files that `numpy.load(path, mmap_mode="r")` opens, for a custom loader; the header is
 that of numpy.lib.format, version 1.0.
 
     train/000000_wudao.npy         uint16 or int32 [tokens]: the tokens of a shard
@@ -54,7 +54,7 @@ PREFIX = "fineweb"
 TOKENS_PER_FILE = 100_000_000
 """As in llm.c's own scripts."""
 
-_MOST_TOKENS = (2**31 - 1024) // 2 - 1
+_MAX_TOKENS = (2**31 - 1024) // 2 - 1
 """llm.c's loader seeks with a C int: a file ends below 2 GiB."""
 
 _ROWS = 50_304
@@ -295,10 +295,10 @@ def _check_llm_c(stream: SplitStream, settings: Settings) -> None:
             "of at most 65,536 (--tokenizer tiktoken:gpt2 has 50,257), or export for another "
             "project: --to datatrove, olmo or numpy take it as it is."
         )
-    if settings.tokens_per_file > _MOST_TOKENS:
+    if settings.tokens_per_file > _MAX_TOKENS:
         raise UserError(
             f"--tokens-per-file {settings.tokens_per_file:,} makes files over 2 GiB, in which "
-            f"llm.c's loader cannot seek: give at most {_MOST_TOKENS:,}."
+            f"llm.c's loader cannot seek: give at most {_MAX_TOKENS:,}."
         )
 
 

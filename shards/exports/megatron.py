@@ -1,7 +1,7 @@
 """What Megatron-LM is told to read: the shards of datasets as they are, each with its weight.
 
     wudao=0.7  ──▶  0.7 x tokens of the shard / tokens of wudao,  DIR/g0001-…/wudao/00000
-    …               one pair a shard, for --train-data-path; the validation shards apart
+    …               one pair per shard, for --train-data-path; the validation shards apart
 
 Megatron fails at an empty shard and knows no removals: empty shards are left out, and datasets with
 removed documents refused.

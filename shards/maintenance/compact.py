@@ -4,7 +4,7 @@
                 ── ranges of the hash ───> signatures
 
 A part is one range of one of these: its rows of all generations, sorted. It takes the memory of one
-shard, however many generations there are, and leaves a record, so that the same command goes on
+shard, however many generations there are, and leaves a record, so that the same command continues
 where another was killed. The manifest comes last; until then the dataset is what it was. The files
 of the old generations stay: readers may have them open (`prune` deletes them).
 

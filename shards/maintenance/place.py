@@ -162,7 +162,7 @@ def _check_target(dataset: Dataset, to: Path) -> None:
     whole, target = dataset.directory, to.resolve()
     if whole.resolve() in (target, *target.parents):
         raise UserError(
-            f"--to {to} is the dataset's own folder, or lies in it: name a folder on the node's "
+            f"--to {to} is the dataset's own folder, or is in it: name a folder on the node's "
             "own disk."
         )
     if not (to / NAME).exists():

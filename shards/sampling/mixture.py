@@ -103,7 +103,7 @@ def parse_data(text: str) -> WeightedData:
     source = None
     if not _is_folder(name) and ":" in name.removeprefix(PREFIX):
         name, _, source = name.rpartition(":")
-    parse_dataset(name)  # refuses what is no name of the hub
+    parse_dataset(name)  # refuses what is not a name of the hub
     return WeightedData(dataset=name, source=source, weight=weight)
 
 
@@ -151,7 +151,7 @@ def open_mixture(mixes: Sequence[Blend], *, stride: int) -> Mixture:
 
     A stream that several mixes draw from is taken from the last of them, so that of a dataset that
     grew the newest manifest number decides what was removed. A mix with the weights of the one
-    before goes on with its stage, so that one that brings only removals changes no draw.
+    before continues with its stage, so that one that brings only removals changes no draw.
 
     Raises:
         UserError: data do not exist, are given twice, or have no weight although others do.

@@ -1,6 +1,6 @@
 """The windows of all streams as cells: what a scatter draws from, numbered through.
 
-A cell is the part of a stream that lies in one scatter; a common stream is a single cell.
+A cell is the part of a stream that is in one scatter; a common stream is a single cell.
 """
 
 from collections.abc import Sequence

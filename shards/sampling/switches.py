@@ -42,7 +42,7 @@ def _pinned_mix(mix: Blend) -> Blend:
 def resumed(given: Run, saved: Run) -> Run:
     """Return a run as its user gives it now, with the numbers and switches that it had when saved.
 
-    The datasets may lie in other folders now. Where the data differ otherwise, the given ones stand
+    The datasets may are in other folders now. Where the data differ otherwise, the given ones stand
     as they are, with numbers.
 
     Raises:

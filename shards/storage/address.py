@@ -58,7 +58,7 @@ def check_address(url: str, what: str = "The input") -> None:
 
     Args:
         url: The address.
-        what: What lies at the address; messages begin with it.
+        what: What is at the address; messages begin with it.
 
     Raises:
         UserError: It contains a password or a query, or is a chain.
@@ -89,7 +89,7 @@ def explained(url: str, what: str = "The input", *, done: str = "read") -> Itera
 
     Args:
         url: The address.
-        what: What lies at the address; messages begin with it.
+        what: What is at the address; messages begin with it.
         done: What was attempted: "read", "written", ...
 
     Raises:

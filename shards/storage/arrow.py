@@ -5,7 +5,7 @@ string begins. One flipped bit there can end the process. So nothing of a file i
 
     opened             its header, its end and its schema make sense
     readable           its buffers are as long as its rows need: costs nothing per row
-    check_places       its strings lie in it: costs a comparison per row
+    check_places       its strings are in it: costs a comparison per row
     check_values       what is about to be read are values
 
 Numbers can be wrong and harmless: whoever calculates with them checks them itself.
@@ -97,7 +97,7 @@ def read_all(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
 
 
 def check_places(table: pa.Table, path: AnyPath) -> pa.Table:
-    """Return a table of a file after checking that all its strings lie in it.
+    """Return a table of a file after checking that all its strings are in it.
 
     Whether they are text is not looked at, so that they need not be read.
 

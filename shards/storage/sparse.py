@@ -158,11 +158,11 @@ class SparseTable:
         return self._file.data[start : size - len(ending)].tobytes()
 
     def _check_blocks(self) -> None:
-        """Check that each block lies in the file, after those before it."""
+        """Check that each block is in the file, after those before it."""
         for blocks in (self._dictionaries, self._blocks):
             ends = np.concatenate([[0], blocks.ravel(), [len(self._file.data)]])
             if (ends[1:] < ends[:-1]).any():
-                raise ValueError("its blocks do not lie in it one after the other")
+                raise ValueError("its blocks do not are in it one after the other")
 
     def rows(self, rows: slice) -> pa.Table:
         """Return the rows from rows.start to rows.stop, without the rest of their blocks."""

@@ -28,7 +28,7 @@ _SHOWN_REMOVED = ("path", "position")
 PART_TOKENS = 2048
 """Tokens of a document that a page shows."""
 
-_MOST_JOINED = 8
+_MAX_JOINED = 8
 """Tokens that one character is made of at most."""
 
 _ORIGIN = ("path", "position", "ordinal")
@@ -216,7 +216,7 @@ def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iter
     text = ""
     for number, token in enumerate(ids, first):
         special = bool(vocabulary.special[token])
-        if waiting and (special or len(waiting) == _MOST_JOINED):
+        if waiting and (special or len(waiting) == _MAX_JOINED):
             yield ShownTokens(
                 number - len(waiting), waiting, text + decoder.decode(b"", True), False
             )

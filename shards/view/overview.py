@@ -7,8 +7,8 @@ from shards.summary import source_splits
 from shards.view.query import Query
 from shards.view.viewer import Viewer
 
-_MOST_GENERATIONS = 50
-_MOST_LANGUAGES = 12
+_MAX_GENERATIONS = 50
+_MAX_LANGUAGES = 12
 _SAMPLE_ROWS = 1_000_000
 
 
@@ -25,8 +25,8 @@ def overview(viewer: Viewer, _query: Query) -> str:
         ],
         fates=sorted(_fates(viewer).items()),
         languages={name: _languages(viewer, name) for name in viewer.dataset.sources},
-        most_languages=_MOST_LANGUAGES,
-        generations=list(enumerate(generations, 1))[-_MOST_GENERATIONS:],
+        most_languages=_MAX_LANGUAGES,
+        generations=list(enumerate(generations, 1))[-_MAX_GENERATIONS:],
     )
 
 

@@ -4,11 +4,11 @@ import math
 from collections.abc import Collection
 from urllib.parse import parse_qsl, urlsplit
 
-MOST_CHARACTERS = 8192
+MAX_CHARACTERS = 8192
 """Of an address."""
 
-_MOST_VALUES = 32
-_MOST_DIGITS = 18
+_MAX_VALUES = 32
+_MAX_DIGITS = 18
 
 
 class BadQuery(Exception):
@@ -24,11 +24,11 @@ class Query:
         Raises:
             BadQuery: It is too long or no address.
         """
-        if len(target) > MOST_CHARACTERS:
-            raise BadQuery(f"The address has more than {MOST_CHARACTERS:,} characters.")
+        if len(target) > MAX_CHARACTERS:
+            raise BadQuery(f"The address has more than {MAX_CHARACTERS:,} characters.")
         try:
             parts = urlsplit(target)
-            pairs = parse_qsl(parts.query, errors="strict", max_num_fields=_MOST_VALUES)
+            pairs = parse_qsl(parts.query, errors="strict", max_num_fields=_MAX_VALUES)
         except ValueError as error:
             raise BadQuery("The address is no address, or is not UTF-8.") from error
         self.page = parts.path.removeprefix("/")
@@ -60,7 +60,7 @@ class Query:
         value = self.text(name).strip().replace(",", "")
         if not value:
             return default
-        most_digits = max(_MOST_DIGITS, len(str(below or 0)))
+        most_digits = max(_MAX_DIGITS, len(str(below or 0)))
         if not (value.isascii() and value.isdigit() and len(value) <= most_digits):
             raise BadQuery(f"{name} is {_shown(value)}: give a whole number from 0 on.")
         if below is not None and int(value) >= below:

@@ -16,12 +16,12 @@ from shards.view.similarity import Signed
 from shards.view.viewer import Viewer
 
 _PER_PAGE = 50
-_MOST_SIMILAR = 50
-_MOST_CHARACTERS = 100_000
+_MAX_SIMILAR = 50
+_MAX_CHARACTERS = 100_000
 """Of a text that a page shows."""
 _RAW_BYTES = 16 * 1024
 _HEX_BYTES = 1024
-_MOST_ORDER = 2**64
+_MAX_ORDER = 2**64
 _COLUMNS = ("verdict", "reason", "source", "language", "group", "bytes", "tokens")
 
 
@@ -95,7 +95,7 @@ def record(viewer: Viewer, query: Query) -> str:
         redaction=redaction,
         text=None if redaction else text,
         raw=None if redaction else raw,
-        most_characters=_MOST_CHARACTERS,
+        most_characters=_MAX_CHARACTERS,
         most_bytes=_RAW_BYTES,
         hex_bytes=_HEX_BYTES,
         owners=_owners(viewer, found, text) if found and text is not None else [],
@@ -164,7 +164,7 @@ def similar(viewer: Viewer, query: Query) -> str:
     """Return the documents whose signatures are like that of one: its cluster."""
     names = [generation.name for generation in viewer.dataset.manifest.generations]
     generation = query.choice("generation", names)
-    order = query.number("order", below=_MOST_ORDER)
+    order = query.number("order", below=_MAX_ORDER)
     itself = Signed(generation=generation, order=order)
     least = query.measure("least")
     least = 0.5 if least is None else least
@@ -175,7 +175,7 @@ def similar(viewer: Viewer, query: Query) -> str:
             slots, least=least, start=query.number("at"), seconds=viewer.seconds
         )
         hits = [each for each in found.hits if (each.generation, each.order) != (generation, order)]
-        hits = sorted(hits, key=lambda each: -each.similarity)[:_MOST_SIMILAR]
+        hits = sorted(hits, key=lambda each: -each.similarity)[:_MAX_SIMILAR]
         others = [each for signed in hits for each in _records_of(viewer, signed)]
     return viewer.page(
         "similar",

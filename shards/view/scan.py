@@ -1,4 +1,4 @@
-"""A search that stops after a while and says where to go on: nothing is indexed beforehand."""
+"""A search that stops after a while and says where to continue: nothing is indexed beforehand."""
 
 import time
 from collections.abc import Iterable

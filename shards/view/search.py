@@ -31,7 +31,7 @@ MATCHES = tuple(_COMPARED)
 _BLOCK_ROWS = 1 << 18
 _BLOCK_TOKENS = 1 << 20
 _OPEN_SHARDS = 32
-_MOST_WORDS = 500
+_MAX_WORDS = 500
 """Characters of what is looked for."""
 
 
@@ -110,8 +110,8 @@ class SearchQuery:
         Raises:
             BadQuery: There are too many of them, or they are no text.
         """
-        if len(self.words) > _MOST_WORDS:
-            raise BadQuery(f"The words have more than {_MOST_WORDS} characters.")
+        if len(self.words) > _MAX_WORDS:
+            raise BadQuery(f"The words have more than {_MAX_WORDS} characters.")
         if "\0" in self.words:
             raise BadQuery("The words have a NUL, which no text has.")
         return self.words.encode().lower()

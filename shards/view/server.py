@@ -3,7 +3,7 @@
 Host      a name of this machine: a page of another host that resolves to it is refused
 key       in the address that is printed, then in a cookie: other users of this machine lack it
 method    GET and HEAD: nothing can be changed
-path      one of a table: no part of a request becomes the name of a file
+path      one of a table: not part of a request becomes the name of a file
 """
 
 import hmac
@@ -200,7 +200,7 @@ def _made(opening: Opening, target: str) -> tuple[int, str, str]:
     except BadQuery as error:
         status, text = 400, str(error)
     except UserError as error:
-        # A damaged file is told as everywhere; all other pages go on.
+        # A damaged file is told as everywhere; all other pages continue.
         status, text = 500, str(error)
     except Exception as error:  # noqa: BLE001  # a fault in one page does not end the others
         sys.excepthook(type(error), error, error.__traceback__)

@@ -6,8 +6,8 @@ from shards.sampling.trace import TracedDocument, TracedSample, Tracer
 from shards.view.query import BadQuery, Query
 from shards.view.viewer import Viewer
 
-_MOST_SAMPLES = 64
-_MOST_STEPS = 10**9
+_MAX_SAMPLES = 64
+_MAX_STEPS = 10**9
 """Of a run without an end."""
 
 
@@ -16,12 +16,12 @@ def step(viewer: Viewer, query: Query) -> str:
     tracer = viewer.tracer
     if tracer is None:
         raise BadQuery("No run was given: start the viewer with --run RUN to look at its steps.")
-    number, most = query.number("n"), tracer.run.steps or _MOST_STEPS
+    number, most = query.number("n"), tracer.run.steps or _MAX_STEPS
     if number >= most:
         raise BadQuery(f"There is no step {number:,}: the run has {most:,} steps, from 0 on.")
     first = query.number("at")
     samples = list(tracer.samples(number))
-    after = first + _MOST_SAMPLES
+    after = first + _MAX_SAMPLES
     return viewer.page(
         "step",
         number=number,

@@ -38,7 +38,7 @@ SMALLER = {
 LEVELS: dict[str, dict[str, int]] = {
     "files": {},
     "segments": {},
-    "ranges": {"ROWS_PER_RANGE": 120, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
+    "ranges": {"ROWS_PER_RANGE": 120, "MAX_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 }
 """The constants that make shards read whole files, segments, or one of their eight ranges."""
 

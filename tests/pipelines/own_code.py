@@ -1,4 +1,4 @@
-"""Modules of one's own, and a package that offers some by name."""
+"""custom Modules, and a package that offers some by name."""
 
 import importlib
 import sys

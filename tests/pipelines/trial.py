@@ -11,10 +11,10 @@ from pathlib import Path
 
 from shards.errors import UserError
 
-_MOST_BYTES = 4 << 30
+_MAX_BYTES = 4 << 30
 """Address space that the child may take beyond that of this process."""
 
-_MOST_SECONDS = 1200
+_MAX_SECONDS = 1200
 
 
 def said_in_child(call: Callable[[], object]) -> str:
@@ -53,9 +53,9 @@ def _keep_small_and_silent() -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):
         os.dup2(nowhere, descriptor)
-    signal.alarm(_MOST_SECONDS)
+    signal.alarm(_MAX_SECONDS)
     taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    least = min([taken + _MOST_BYTES, *(limit for limit in (soft, hard) if limit >= 0)])
+    least = min([taken + _MAX_BYTES, *(limit for limit in (soft, hard) if limit >= 0)])
     with suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_AS, (least, hard))

@@ -143,7 +143,7 @@ def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def put_odd(directory: Path, texts: Sequence[str], name: Callable[[], str]) -> None:
-    """Write a dataset of texts, a token a byte, with odd names wherever there may be any."""
+    """Write a dataset of texts, a token per byte, with odd names wherever there may be any."""
     columns = {
         column: pa.array([name() for _ in texts])
         for column in ("path", "id", "url", "language", name())

@@ -24,7 +24,7 @@ def text_of(name: str, row: int) -> str:
 
 
 def of_texts(name: str, rows: int, first_order: int = 0) -> dict[str, Any]:
-    """A shard of documents, one token a byte."""
+    """A shard of documents, one token per byte."""
     numbers = range(rows)
     return {
         "documents": [[*text_of(name, row).encode(), EOS] for row in numbers],

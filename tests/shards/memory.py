@@ -44,7 +44,7 @@ def shard(
 
 
 def numbered(lengths: Sequence[int], **options: Sequence[int]) -> Shard:
-    """Return a shard whose token p is FIRST + p, but for eos."""
+    """Return a shard whose token p is FIRST + p, except for eos."""
     ends = np.cumsum(lengths).tolist()
     documents = [
         [*range(FIRST + end - length, FIRST + end - 1), EOS]

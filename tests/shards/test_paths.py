@@ -44,7 +44,7 @@ def test_every_name_is_one_part_of_a_path() -> None:
     assert within(Path("out"), "g0001-00", "news", "0.bin") == Path("out/g0001-00/news/0.bin")
     url = within(RemotePath("s3://bucket/out"), "g0001-00", "news")
     assert url == RemotePath("s3://bucket/out/g0001-00/news")
-    with pytest.raises(ValueError, match=r"'a/b' is no name of a file or folder"):
+    with pytest.raises(ValueError, match=r"'a/b' is not a name of a file or folder"):
         within(Path("out"), "a/b")
 
 

@@ -87,5 +87,5 @@ def test_a_dataset_that_is_half_uploaded_is_told_so(desk: Desk) -> None:
 def test_what_is_no_dataset_is_told_so(desk: Desk) -> None:
     assert "there is no such dataset" in desk.said(*MEGATRON, f"hf:{NAME}", code=2)
     desk.hub.create(NAME)
-    assert "it is no dataset of corpusmill" in desk.said(*MEGATRON, f"hf:{NAME}", code=2)
+    assert "it is not a dataset of corpusmill" in desk.said(*MEGATRON, f"hf:{NAME}", code=2)
     assert "it has no revision v9" in desk.said(*MEGATRON, f"hf:{NAME}@v9", code=2)

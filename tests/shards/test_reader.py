@@ -58,7 +58,7 @@ def test_no_descriptor_stays_open(pristine: Path) -> None:
 
 
 def change(path: Path, old: np.ndarray, new: np.ndarray) -> None:
-    """Put other numbers in the place of some that are in a file once."""
+    """Put other numbers instead of some that are in a file once."""
     content = path.read_bytes()
     assert content.count(old.tobytes()) == 1
     path.write_bytes(content.replace(old.tobytes(), new.tobytes()))

@@ -17,8 +17,8 @@ from tests.soak.world import World, make_world
 LEVELS: tuple[Mapping[str, int], ...] = (
     {},
     {},
-    {"ROWS_PER_RANGE": 40, "MOST_SHARD_SLICES": 0},
-    {"ROWS_PER_RANGE": 40, "MOST_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
+    {"ROWS_PER_RANGE": 40, "MAX_SHARD_SLICES": 0},
+    {"ROWS_PER_RANGE": 40, "MAX_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 )
 """Constants that make shards read segments, or ranges of them, few and many."""
 

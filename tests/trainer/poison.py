@@ -44,7 +44,7 @@ POISONS: Mapping[str, Callable[[Path, Payload], None]] = {
 
 
 def poison(path: Path, trace: Path, way: str) -> None:
-    """Turn a file into one that makes the folder `trace`, and mend its entry in the lists."""
+    """Turn a file into one that makes the folder `trace`, and repair its entry in the lists."""
     POISONS[way](path, Payload(trace))
     mend_lists(path)
 

@@ -205,7 +205,7 @@ def change_at(change: Callable[[Path], None], data: Path, position: int) -> None
 def test_data_that_cannot_be_followed_are_left(
     trial: Trial, change: Callable[[Path], None], told: str
 ) -> None:
-    """The run goes on with what it has, and says so once."""
+    """The run continues with what it has, and says so once."""
     run, data = trial.folder / change.__name__, data_in(trial, f"{change.__name__}-data")
     flags = ("--data", data, "--follow", "--save", run)
     prepare = partial(change_at, change, data, 24)

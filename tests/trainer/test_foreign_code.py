@@ -1,6 +1,6 @@
 """No file of a run's folder is ever run, whoever wrote it.
 
-Guarantee: Resuming runs nothing that stands in a run's folder, whoever wrote it.
+Guarantee: Resuming runs nothing that is in a run's folder, whoever wrote it.
 """
 
 import re

@@ -1,6 +1,6 @@
 """Real runs of the trainer, killed, stopped and resumed.
 
-Guarantee: After `kill -9` training goes on with the same bits, ZeRO 0 to 3, dropout on.
+Guarantee: After `kill -9` training continues with the same bits, ZeRO 0 to 3, dropout on.
 """
 
 import errno

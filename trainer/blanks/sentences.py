@@ -143,7 +143,7 @@ def _parts(
 
 
 def _cut(text: TextRows, parts: _Parts, special: SpecialTokens) -> TextRows:
-    """Return the text with these parts, a `[CLS]` before each, in place of their rows."""
+    """Return the text with these parts, a `[CLS]` before each, instead of their rows."""
     columns = np.arange(text.tokens.shape[1])
     lengths = parts.ends - parts.begins + 1
     sources = np.clip(parts.begins[:, None] + columns - 1, 0, columns[-1])

@@ -1,7 +1,7 @@
 """lm-evaluation-harness (EleutherAI, 0.4.13): its tasks with items in local files, and its model.
 
     causal   text, then what follows                        the two encoded as one
-    glm      [CLS] text [gMASK] eos | sop what follows      encoded apart; no end: it may go on
+    glm      [CLS] text [gMASK] eos | sop what follows      encoded apart; no end: it may continue
 
 Its tasks bring the texts, and say what counts. All ranks hold all of them, and answer their share
 of the batches, which are the same on any number of ranks, and so are the figures, to the last bit.
@@ -45,7 +45,7 @@ logging.getLogger("lm_eval").setLevel(logging.ERROR)
 _SPLITS = ("train", "validation", "test")
 _OTHER_NAMES = {"arc": "arc_easy", "lambada": "lambada_openai"}
 _OWN = Path(__file__).parents[1] / "configs" / "benchmarks"
-"""Tasks of one's own items, in the form of the harness's."""
+"""custom Tasks items, in the form of the harness's."""
 
 Tokens = Sequence[int]
 ForwardEval = Callable[[dict[str, torch.Tensor]], LossSums]
@@ -82,7 +82,7 @@ def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
 
 
 def _description(name: str, file: Path) -> dict[str, Any]:
-    """Return a task's YAML, as JSON, with a local file in the place of its dataset."""
+    """Return a task's YAML, as JSON, with a local file instead of its dataset."""
     return {
         "include": str(_file_of(_OTHER_NAMES.get(name, name))),
         "task": name,

@@ -72,7 +72,7 @@ class Finetune(RunConfig, PromptOptions):
 
     task: str = option(
         MISSING,
-        f"A task's name, or FILE.json of one's own. Known are {', '.join(TASKS)}.",
+        f"A task's name, or FILE.custom json. Known are {', '.join(TASKS)}.",
         metavar="NAME",
         group=ITEMS,
     )

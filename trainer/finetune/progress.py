@@ -88,7 +88,7 @@ def keep(run: Path, best: Best, ranks: Ranks) -> bool:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Make a checkpoint the best one, in the place of all that are there."""
+    """Make a checkpoint the best one, instead of all that are there."""
     shutil.rmtree(target, ignore_errors=True)
     paths = sorted(path for path in source.rglob("*") if path.is_file())
     for path in sorted(paths, key=lambda path: path == list_path(source)):

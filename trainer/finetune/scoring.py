@@ -22,7 +22,7 @@ from trainer.tasks.rows import Example, rows_of
 NO_CHOICE = -10_000.0
 """The score of a choice that an example lacks, where others of the batch have it."""
 NONE = -1
-"""In place of an answer: scores that are not finite choose nothing."""
+"""Instead of an answer: scores that are not finite choose nothing."""
 
 
 def are_chosen(examples: Sequence[Example]) -> bool:

@@ -66,7 +66,7 @@ class FinetuneTask(TrainingTask):
     tuner: Tuner
     writer: RankWriter
     progress: FinetuneProgress
-    """How far the run has come, but for its losses that are not finite."""
+    """How far the run has come, except for its losses that are not finite."""
     data: Sequence[str]
     """What the model was pretrained on, so that its tokenizer is found."""
     _kept: Best | None = None

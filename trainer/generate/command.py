@@ -1,4 +1,4 @@
-"""Text from a trained model: blanks of prompts are filled, or texts go on.
+"""Text from a trained model: blanks of prompts are filled, or texts continue.
 
 The command, and the same from Python:
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Generate(Command, Decoding, LoadOptions):
-    """Fill the blanks of prompts, or go on with texts."""
+    """Fill the blanks of prompts, or continue with texts."""
 
     STOPPED = "the text is not whole"
     USAGE = "%(prog)s MODEL [PROMPT ...] [FLAG ...]"

@@ -70,7 +70,7 @@ class CachedDecoder:
             self._read(rows, sees_ahead=not prompts[0].causal)
 
     def read(self, rows: Sequence[Sequence[InputToken]]) -> Tensor:
-        """Read one or more tokens a row, and return the logits of the last, float32[b, V].
+        """Read one or more tokens per row, and return the logits of the last, float32[b, V].
 
         Raises:
             UserError: some of them are NaN or infinite.

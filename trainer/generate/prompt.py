@@ -1,7 +1,7 @@
 """Prompts: what a model reads before it writes, and where it writes.
 
     A cat [MASK] on the [sMASK]        each blank is filled, from left to right
-    A cat                              no blank: the text goes on, as if " [gMASK]" stood at its end
+    A cat                              no blank: the text continues, as if " [gMASK]" was at its end
 
     Part A of a GLM   [CLS] text with masks eos        no eos behind a [gMASK] that ends the text
     then per blank    sop and what fills it            position of the mask; block positions 1, 2 …
@@ -37,7 +37,7 @@ class Blank:
     block_position: int
     """Of that token."""
     mark: str = ""
-    """As it stands in the prompt; "": the text goes on."""
+    """As it is in the prompt; "": the text continues."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -163,8 +163,8 @@ def read_prompts(path: Path) -> list[str]:
     """Return the prompts of a file; lines without text are none.
 
     Args:
-        path: of text, a prompt a line; or, if its name ends in .jsonl, of objects with a `prompt`,
-            which may have several lines.
+        path: of text, one prompt per line; or, if its name ends in .jsonl, of objects with
+            a `prompt`, which may have several lines.
 
     Raises:
         UserError: it cannot be read, has no prompt, or a line of it is none.

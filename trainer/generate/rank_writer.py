@@ -52,7 +52,7 @@ class RankWriter:
             prompt_of: makes a prompt, by its number.
 
         Raises:
-            CollectiveError: some rank could not write, as what a model gives is no number.
+            CollectiveError: some rank could not write, as what a model gives is not a number.
         """
         own: list[list[Completion]] = []
         share = -(-num_prompts // self.ranks.world)

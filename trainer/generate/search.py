@@ -8,7 +8,7 @@ become better than the worst of them. As in THUDM/GLM (commit 4f61ed7, generatio
 `--select-topk`; there generate_samples.py draws continuations at random instead. So the most
 probable token each time is one beam, and a drawn token its only continuation.
 
-A prompt goes on to its next blank, and leaves when all are filled, whatever the others do. A
+A prompt continues to its next blank, and leaves when all are filled, whatever the others do. A
 blank's last token at the limit is put out but not read, so later blanks do not see it.
 
 A draw is a pure function of the logits and of one number in [0, 1), which is derived from a seed,
@@ -159,7 +159,7 @@ class _Search:
             finished += [_Finished(beam.total, beam.tokens, reason) for beam in beams]
             best = max(finished, key=lambda one: one.score)
             if not is_one:
-                # Its beams are forgotten, and it is read once more, in one row; but for the last
+                # Its beams are forgotten, and it is read once more, in one row; except for the last
                 # token at the limit.
                 length = begin
                 read = (blank.token, *best.tokens[: None if best.reason == ENDED else -1])

@@ -43,7 +43,7 @@ class GeneratedText:
         )
 
     def json(self) -> dict[str, Any]:
-        """Return it as it stands in JSON lines."""
+        """Return it as it is in JSON lines."""
         blanks = []
         for mark, text, filling in zip(self.marks, self.texts, self.completions, strict=True):
             blank = {"mark": mark, "text": text, "finish": filling.finish}
@@ -133,8 +133,8 @@ def generate_texts(
     Args:
         model: in evaluation mode, on any device.
         tokenizer: the model's.
-        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; without any they go on at their
-            end. A causal model goes on at the end of every text.
+        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; a text without any is
+            continued. A causal model continues every text.
         decoding: how tokens are chosen. Default: the most probable one, up to 128 a blank.
         prompt_format: how the model reads, as `LoadedModel` says. Default: from left to right
             if it has no block positions, else as a GLM with task masks.

@@ -35,7 +35,7 @@ _FILE = "mp_rank_{}_model_states.pt"
 _LONGEST_TAG = 255
 """Characters of the name of a folder."""
 _POINTER = b"version https://git-lfs"
-"""Begins the small file that git leaves in place of a large one without its extension LFS."""
+"""Begins the small file that git leaves instead of a large one without its extension LFS."""
 
 
 def find_files(path: Path) -> list[list[Path]]:
@@ -148,7 +148,7 @@ def _safetensors(path: Path) -> Mapping[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise DamageError(
-            f"{path} is no file of safetensors, or was damaged ({one_line(error)}): copy it again."
+            f"{path} is not a safetensors file, or is damaged ({one_line(error)}): copy it again."
         ) from error
 
 

@@ -59,7 +59,7 @@ class ModelSource(Training):
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None = None
     vocabulary: int | None = None
-    """How many tokens it has, where the rest of its embedding is filled up; None: a token a row."""
+    """The number of tokens, if the rest of the embedding is padding; None: one token per row."""
     state: Mapping[str, Any] = field(default_factory=dict)
     """What its checkpoint records; empty where it has none of this trainer."""
 

@@ -34,7 +34,7 @@ loss takes three times that."""
 _KEPT_SHARE = 8
 """A GPU keeps the logits of a micro-batch for the backward pass if they fill no more than this part
 of its memory, in the type of the weights if the loss is compiled and else in fp32; otherwise it
-makes them again. On an H200 a GPT-2 with 124M parameters learns from 469,000 tokens a second if
+makes them again. On an H200 a GPT-2 with 124M parameters learns from 469,000 tokens per second if
 they are made again, and from 526,000 if they are kept, which takes 5 GiB more."""
 
 
@@ -183,7 +183,7 @@ class GLM(nn.Module):
 
         Not the whole model: which tokens carry loss, and how many, differs at every step. Each
         layer by itself, since they share their code: on an H200 compiling glm-large-chinese takes 5
-        s instead of 50, and a step as long but for 2 %.
+        s instead of 50, and a step as long except for 2 %.
         """
         for layer in self.transformer.layers:
             layer.compile()

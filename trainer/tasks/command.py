@@ -17,14 +17,14 @@ from trainer.tokenizer import PromptFormat, TextTokenizer
 class ShowTask(Command, PromptOptions):
     """Show what a task makes of a file, without a model.
 
-    For a look at one's data, or at a task of one's own, before a model is asked.
+    For a look at one's data, or at a custom task, before a model is asked.
     """
 
     STOPPED = "nothing was changed"
 
     task: str = option(
         MISSING,
-        f"one of {', '.join(TASKS)}; or FILE.json of one's own",
+        f"one of {', '.join(TASKS)}; or FILE.custom json",
         flag=WORD,
         metavar="TASK",
     )

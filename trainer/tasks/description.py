@@ -1,4 +1,4 @@
-"""What a JSON file says of a task: of those known by name, and of one's own (docs/finetuning.md).
+"""What a JSON file says of a task: of those known by name, custom and (docs/finetuning.md).
 
 {"pattern": "{text:cut} It was [MASK].", "verbalizer": {"bad": " awful", "good": " great"}}
 {"pattern": "{start:cut} [MASK]", "choices": ["{end1}", "{end2}"]}
@@ -27,7 +27,7 @@ class Pattern:
     verbalizer: Mapping[str, str] = field(default_factory=dict)
     """Other words than the task's."""
     filler: str | None = None
-    """A template of what fills the blank, where {choice} stands in the text."""
+    """A template of what fills the blank, where {choice} is in the text."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -122,7 +122,7 @@ class EncodeContext:
             raise item.wrong(
                 f"the pattern with its answer has {size} tokens, --length is {self.length}, and "
                 "cutting all that may be cut is not enough. Make it longer, as far as the model "
-                "has positions; else shorten the item, or leave it out. A pattern of one's own may "
+                "has positions; else shorten the item, or leave it out. A custom pattern may "
                 "say what else may be cut: {name:cut}."
             )
         return [i for several in ids for i in several], size > self.length
@@ -130,7 +130,7 @@ class EncodeContext:
     def filled(self, strings: Sequence[TemplatePart], answer: Sequence[int], item: Item) -> Row:
         """Return the row of a pattern with a blank and its answer.
 
-        Part A ends with eos, unless it ends with [gMASK], after which a text simply goes on.
+        Part A ends with eos, unless it ends with [gMASK], after which a text simply continues.
 
         Args:
             strings: of the pattern; exactly one is a blank.

@@ -75,7 +75,7 @@ class TextTask(Task):
             if not prompt:
                 raise item.wrong("the prompt is empty, and a model that reads on needs one.")
             return Row(prompt, [*ids, special["eos"]] if ids else [], was_cut=was_cut)
-        if not any(one.mask for one in strings):  # it goes on at its end, white space there dropped
+        if not any(one.mask for one in strings):  # continue at the end, without its white space
             *first, last = strings or [TemplatePart()]
             end = TemplatePart(mask=context.blank("gmask"))
             strings = [*first, replace(last, text=last.text.rstrip()), end]

@@ -1,4 +1,4 @@
-"""Corpora of one's own, by module path and by the name of an entry point, and formats of theirs."""
+"""custom Corpora, by module path and by the name of an entry point, and formats of theirs."""
 
 import gzip
 from pathlib import Path

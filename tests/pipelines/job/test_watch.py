@@ -234,7 +234,7 @@ def test_it_waits_for_what_is_away_and_a_second_signal_ends_it_at_once(tmp_path:
         folder.rename(away)
         watch.until_said("waiting, and tried again: The input")
         away.rename(folder)
-        watch.until_said("what was in the way is mended")
+        watch.until_said("the problem is solved")
         model.write_bytes(sample.read_bytes()[:1000])
         arrive(folder, "b.jsonl", *range(20, 30))
         watch.until(lambda: watch.said.count("waiting, and tried again") == 2)

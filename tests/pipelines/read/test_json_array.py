@@ -175,7 +175,7 @@ def test_a_file_is_read_as_json_reads_it_wherever_it_ends(
         ),
         (b'[{"content":0x},{"content":"\xff"},{"content":"a"}]', "a", [(1, 14), (16, 15)]),
         (b'[{"content":0x},{"content":1x},{"content":"a"}]', "a", [(1, 29, "bad-json")]),
-        # What stands before a wound may be taken for records: better than to lose those behind.
+        # What precedes a wound may be taken for records: better than to lose those behind.
         (b'[{"list":[{"content":"b"}],"n":"x},{"content":"a"}]', "ba", [(1, 9), (27, 8)]),
         (b'[{"list":[{"content":"b"}],"n":1,{"content":"a"}]', "ba", [(1, 9), (27, 6)]),
         # Commas cost nothing.

@@ -150,7 +150,7 @@ def test_a_glob_goes_up(tmp_path: Path) -> None:
 
 
 def harm(root: Path, seed: int) -> None:
-    """Take rights away, and put what is no file where there was nothing."""
+    """Take rights away, and put what is not a file where there was nothing."""
     rng = random.Random(seed)
     everything = sorted(root.rglob("*"))
     folders = [root, *(path for path in everything if path.is_dir() and not path.is_symlink())]

@@ -28,7 +28,7 @@ def test_only_the_largest_groups_have_rows_of_their_own() -> None:
     figures = sums.figures([], {"a": [merged(*tallies)]}, quality=Quality.parse(["none"]))
     rows = figures["groups"]["a"]
     assert [row["group"] for row in rows[:2]] == ["g40", "g39"]
-    assert len(rows) == sums.MOST_GROUPS + 1
+    assert len(rows) == sums.MAX_GROUPS + 1
     last = rows[-1]
     assert (last["group"], last["groups"]) == (sums.OTHERS, 10)
     assert last["kept"]["rows"] == sum(range(1, 11))
@@ -41,9 +41,9 @@ def test_only_the_largest_groups_have_rows_of_their_own() -> None:
 def test_histograms_of_small_sources_are_added_up() -> None:
     sources = {
         f"s{n:02}": [merged(tally("", verdict="kept", rows=100 - n), counts={"7": n + 1})]
-        for n in range(sums.MOST_HISTOGRAMS + 3)
+        for n in range(sums.MAX_HISTOGRAMS + 3)
     }
     histograms = sums.figures([], sources, quality=Quality.parse(["none"]))["histograms"]
-    assert list(histograms) == [*list(sources)[: sums.MOST_HISTOGRAMS], sums.OTHERS]
+    assert list(histograms) == [*list(sources)[: sums.MAX_HISTOGRAMS], sums.OTHERS]
     assert histograms["s03"] == {"bytes": {"kept": {"7": 4}}}
     assert histograms[sums.OTHERS] == {"bytes": {"kept": {"7": 13 + 14 + 15}}}

@@ -1,4 +1,4 @@
-"""What makes a filter of one's own the same one, and where it may come from."""
+"""What makes a custom filter the same one, and where it may come from."""
 
 from pathlib import Path
 

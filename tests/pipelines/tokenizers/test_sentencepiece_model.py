@@ -59,7 +59,7 @@ def made(more: Mapping[str, Any]) -> bytes:
 def test_other_models_are_left_to_the_library(
     nmt_nfkc: bytes, more: Mapping[str, Any], why: str
 ) -> None:
-    # No other piece has the default score, 0, but for the first one that was joined.
+    # No other piece has the default score, 0, except for the first one that was joined.
     usual = made(with_piece("\n", type=4)) + made(with_piece("q", type=1))
     assert read_cuttable_model(nmt_nfkc + usual) is not None
     assert read_cuttable_model(nmt_nfkc + made(more)) is None, why

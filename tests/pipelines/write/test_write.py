@@ -42,7 +42,7 @@ def test_the_steps_of_a_command_and_rows_on_the_way_make_its_dataset(
 
 
 class Note(NamedTuple):
-    """A text of one's own."""
+    """A custom text."""
 
     text: str
     author: str | None

@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 
 def run(*words: str, at: Path, script: str = SCRIPT) -> subprocess.CompletedProcess[str]:
-    """Run the console script in a folder; it lies in another one."""
+    """Run the console script in a folder; it is in another one."""
     path = at / "bin" / PROGRAM
     path.parent.mkdir(exist_ok=True)
     path.write_text(script)
@@ -106,5 +106,5 @@ def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
     model = f"sentencepiece:{ROOT / 'pipelines/sample/sample.model'}"
     done = run("run", "my_notes", "--input", "notes.json", "--tokenizer", model, at=tmp_path)
     assert done.returncode == 130
-    stopped = "\ncorpusmill run my_notes: stopped; the same command goes on from here\n"
+    stopped = "\ncorpusmill run my_notes: stopped; the same command continues from here\n"
     assert done.stderr.endswith(stopped)

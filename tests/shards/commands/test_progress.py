@@ -67,7 +67,7 @@ def test_files_are_counted(
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is printed meanwhile takes the place of the line."""
+    """What is printed meanwhile replaces the line."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(sys, "stdout", stream)
     assert copied(clock, seconds=seconds) == ["a", "b", "c"]

@@ -19,7 +19,7 @@ Make = Callable[..., Stream]
 Row = tuple[int, ...]
 
 WINDOW = causal_windows(10)
-# "wide" lies in scatters; the others are common: too few shards, or too many empty ones.
+# "wide" is in scatters; the others are common: too few shards, or too many empty ones.
 TOKENS: dict[str, Sequence[int]] = {
     "wide": [95, 40, 3, 71, 0, 33, 120, 8],
     "narrow": [57, 21],

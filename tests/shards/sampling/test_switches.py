@@ -75,7 +75,7 @@ def test_before_a_switch_nothing_changes(data: Path, scatters: int) -> None:
         earlier = before_later_switches(runs[-1], position - 1)
         assert drawn(earlier, position) == drawn(runs[-2], position)
         assert earlier.mixes == runs[-2].mixes[: len(earlier.mixes)]
-    # Older streams go on where they were: each is read in the order that it has alone.
+    # Older streams continue where they were: each is read in the order that it has alone.
     for stream in ("00000000/web", "00000000/notes"):
         alone = [window for window in drawn(runs[0], 60) if window[0] == stream]
         grown = [window for window in drawn(runs[-1], 200) if window[0] == stream]

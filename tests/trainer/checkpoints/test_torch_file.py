@@ -19,7 +19,7 @@ from trainer.torch_file import (
 
 
 class Plain:
-    """A class of one's own."""
+    """A custom class."""
 
 
 @pytest.fixture

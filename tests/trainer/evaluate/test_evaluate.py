@@ -11,7 +11,7 @@ from trainer.pretraining import evaluate
 
 
 def losses(batch: Mapping[str, torch.Tensor]) -> LossSums:
-    """In place of a model: 2 nats per token, every other token correct."""
+    """Instead of a model: 2 nats per token, every other token correct."""
     counts = batch["loss_mask"].sum(1)
     return LossSums(2.0 * counts, counts // 2, counts)
 

@@ -33,7 +33,7 @@ def main(words: list[str]) -> int:
 
 
 class Speller:
-    """In place of a model: what it finds most probable is spelt out."""
+    """Instead of a model: what it finds most probable is spelt out."""
 
     config = replace(SHAPE, block_positions=False)
     word_embeddings = SimpleNamespace(weight=torch.zeros(1))
@@ -46,7 +46,7 @@ class Speller:
 
 
 def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
-    tokens = tokenizer.encode("a🜁b")  # not among the pieces: a token a byte
+    tokens = tokenizer.encode("a🜁b")  # not among the pieces: a token per byte
     prompt = make_prompt("", tokenizer, PromptFormat(causal=True, positions=64))
     for spelt, end in ((tokens, "a🜁b"), (tokens[:-2], "a\ufffd")):
         parts: list[str] = []
@@ -73,7 +73,7 @@ def test_a_model_that_diverged_writes_nothing(
     torch.save(content, tmp_path / name)
     assert main([str(tmp_path), *published[1:], "Fold", *flags]) == 2
     captured = capsys.readouterr()
-    assert captured.out.strip() in ("", "Fold")  # what stands before a blank is printed at once
+    assert captured.out.strip() in ("", "Fold")  # what precedes a blank is printed at once
     assert "the model's logits are NaN or infinite" in captured.err
     assert captured.err.count("\n") == 1
 

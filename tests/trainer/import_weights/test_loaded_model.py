@@ -1,4 +1,4 @@
-"""A run is opened, and goes on, where its data are elsewhere."""
+"""A run is opened, and continues, where its data are elsewhere."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""Runs on published datasets: which commit they read, and that they go on with it."""
+"""Runs on published datasets: which commit they read, and that they continue with it."""
 
 import json
 from collections.abc import Iterator, Mapping
