@@ -126,15 +126,14 @@ PHRASES = {
     r"\bone['’]s own\b": "your own …, custom, user-defined",
     r"\bbeside\b": "next to, compared with, besides",
     r"\b(?:lies?|lay|lying) (?:in|at|on|under|behind|below|above|there|where|within)\b": "is in",
-    r"\b(?:stands?|stood|standing) (?:in|at|on|under|below|above|there|where|before|after)\b": (
-        "is in, precedes, follows"
-    ),
+    r"\b(?:stands?|stood|standing) (?:in(?! for)|at|on|under|below|above|there|where)\b": "is in",
+    r"\b(?:stands?|stood|standing) (?:before|after)\b": "precedes, follows",
     r"\b(?:mends?|mended|mending)\b": "fix, repair",
     r"\b(?:brings?|brought|bringing)\b(?! (?:back|up|down|together))": "fetch, include, cause",
     r"\b(?:go|goes|went|going|gone) on\b": "continue, resume",
     r"\b(?:takes?|took|taken|taking) the place of\b": "replace",
     r"\bin (?:the )?place of\b": "instead of",
-    rf"\b(?:{_COUNTED})s? an? (?:{_PER})\b": "X per Y",
+    rf"(?<!many )(?<!which )(?<!whose )\b(?:{_COUNTED})s? an? (?:{_PER})\b(?! name)": "X per Y",
     r"\bso (?:many|often|long|much|few)\b(?! as\b)(?!(?: [\w-]+){1,6},? that\b)(?! that\b)": (
         "say how many"
     ),

@@ -59,7 +59,7 @@ def holdout_threshold(
 ) -> int:
     """Return the holdout hash below which a source's surviving documents are validation.
 
-    It holds out the fraction, but at least LEAST_VALIDATION documents and at most the share
+    It holds out the fraction, but at least MIN_VALIDATION documents and at most the share
     MAX_VALIDATION of the survivors.
 
     Args:

@@ -90,7 +90,7 @@ class Listing:
         """Check that everything can be taken.
 
         Args:
-            advice: What the user can do besides mending the input.
+            advice: What the user can do besides repairing the input.
 
         Raises:
             UserError: Something cannot; the message names it.

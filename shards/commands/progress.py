@@ -4,7 +4,7 @@
 
     verify  40 % | 4.0 MB/s | ETA 0:15
 
-What is printed meanwhile (`shards.commands.shown`) takes the place of the line.
+What is printed meanwhile (`shards.commands.shown`) replaces the line.
 """
 
 import importlib

@@ -110,7 +110,7 @@ class WindowVocabulary:
 
     @classmethod
     def of(cls, dataset: Dataset) -> "WindowVocabulary":
-        """Return that of a dataset; eos is in for `cls` and `pad` that a tokenizer lacks.
+        """Return that of a dataset; eos replaces `cls` and `pad` if a tokenizer lacks them.
 
         Raises:
             DamageError: the vocabulary is not the one that the manifest describes.

@@ -237,7 +237,7 @@ def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iter
 
 
 def origin(shard: Shard, row: int) -> dict[str, Any]:
-    """Return what says which record a document was made from, besides the order."""
+    """Return what says which record per document was made from, besides the order."""
     names = [name for name in _ORIGIN if name in shard.documents.column_names]
     return {name: shard.value(name, row) for name in names}
 

@@ -96,7 +96,7 @@ _ABSENT = -1
 class SpecialTokens:
     """Token ids by role; -1 is a token that the tokenizer lacks and nothing needs.
 
-    As in `shards.sampling.windows`, eos stands in for cls and pad where a tokenizer lacks them.
+    As in `shards.sampling.windows`, eos replaces cls and pad where a tokenizer lacks them.
     """
 
     eos: int

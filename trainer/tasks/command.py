@@ -33,7 +33,7 @@ class ShowTask(Command, PromptOptions):
     tokenizer: str = option(MISSING, metavar="SPEC", required=True)
     """as of the pipelines: tiktoken:gpt2"""
     split: str = option(VALIDATION, choices=SPLITS)
-    """Which of its files a folder is read for."""
+    """Which of its files per folder is read for."""
     show: int = option(3, type=count, metavar="N")
     """Questions to show."""
     causal: bool = option(False)
