@@ -29,11 +29,11 @@ from typing import Any
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
 from pipelines.execute.figures import NAMESPACE, counter_name, figures
+from pipelines.execute.item import packed, run_packed
 from pipelines.execute.notes import Notes
 from pipelines.execute.run import local_run, new_pipeline, reported, run_pipeline
 from pipelines.execute.runner import Runner
 from pipelines.execute.stage import Listed, do_here, is_done, prepare_item
-from pipelines.execute.task import packed, run_packed
 from pipelines.plans import (
     KINDS,
     LOGGED,

@@ -33,8 +33,8 @@ from pipelines.commit.unknown import unknown_tokens, unknown_warnings
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.part import MERGE
 from pipelines.corpus.sources import Corpus
-from pipelines.dedup.phases import Dedup, Deduplicated
-from pipelines.dedup.tasks import TaskRecord, prepare_task
+from pipelines.dedup.items import DedupRecord, prepare_dedup
+from pipelines.dedup.plan import Dedup, Deduplicated
 from pipelines.execute.notes import Notes
 from pipelines.execute.records import complete_files
 from pipelines.execute.runner import Runner
@@ -51,20 +51,20 @@ from pipelines.execute.stage import (
     list_items,
     records_of,
 )
+from pipelines.merge.items import MergeRecord, prepare_merge
+from pipelines.merge.plan import Merged, Sharding, merge
 from pipelines.merge.ranges import RangeRecord, prepare_range
-from pipelines.merge.shards import Merged, Sharding, merge
-from pipelines.merge.tasks import MergeRecord, prepare_merge
 from pipelines.process.first_records import FirstFiles, check_first_records
 from pipelines.process.plan import (
-    MapPlan,
+    ProcessPlan,
     check_ends,
     check_parts,
     failed_files,
     is_intact,
-    plan_map,
+    plan_splits,
     without_files,
 )
-from pipelines.process.processor import Job, MapRecord, prepare_map
+from pipelines.process.processor import Job, ProcessRecord, prepare_splits
 from pipelines.quality import Quality
 from pipelines.quality.selection import joined, recorded_bounds
 from pipelines.read.files import InputFile
@@ -143,7 +143,7 @@ class JobFiles:
 class Mapped:
     """What the map of a job has left."""
 
-    records: Sequence[MapRecord]
+    records: Sequence[ProcessRecord]
     """Of its items, by file and place, without files that could not be mapped."""
     files: Sequence[InputFile]
     """That are mapped."""
@@ -157,10 +157,10 @@ SPEC, FILES, MAPPED, LOGGED = "spec", "files", "mapped", "logged"
 """Names of notes: a JobSpec, JobFiles, what is mapped, what the commit has logged on an engine."""
 
 _MAPPING, _INDEX, _RUNNING, _MADE = "mapping", "index", "running", "made"
-"""Names of further notes: a MapPlan, a SegmentIndex, a RunningPlan, the manifest."""
+"""Names of further notes: a ProcessPlan, a SegmentIndex, a RunningPlan, the manifest."""
 
 
-def _is_intact_task(job: Job, _: Any, record: TaskRecord, _sizes: Any) -> bool:
+def _is_intact_dedup(job: Job, _: Any, record: DedupRecord, _sizes: Any) -> bool:
     return complete_files(job.options.output, (*record.signatures, *record.files))
 
 
@@ -176,10 +176,10 @@ def _is_intact_merge(job: Job, _: Any, record: MergeRecord, _sizes: Any) -> bool
 
 _OUTPUT = attrgetter("options.output")
 _DEDUP = StageKind(
-    record_type=TaskRecord, prepare=prepare_task, argument=_OUTPUT, is_intact=_is_intact_task
+    record_type=DedupRecord, prepare=prepare_dedup, argument=_OUTPUT, is_intact=_is_intact_dedup
 )
 KINDS: Mapping[str, StageKind] = {
-    "map": StageKind(record_type=MapRecord, prepare=prepare_map, is_intact=is_intact),
+    "map": StageKind(record_type=ProcessRecord, prepare=prepare_splits, is_intact=is_intact),
     **dict.fromkeys(("dedup", "known", "drops"), _DEDUP),
     "ranges": StageKind(
         record_type=RangeRecord,
@@ -321,9 +321,9 @@ def made_by(notes: Notes) -> Manifest | None:
     return made
 
 
-def planned_map(notes: Notes) -> MapPlan:
+def planned_splits(notes: Notes) -> ProcessPlan:
     """Return what a job maps, once that is planned."""
-    planned: MapPlan = notes.get(_MAPPING)
+    planned: ProcessPlan = notes.get(_MAPPING)
     return planned
 
 
@@ -352,7 +352,7 @@ def mapped(notes: Notes) -> Mapped:
     if found is not None:
         return found
     spec, inputs = _spec_of(notes), notes.get(FILES)
-    mapping: MapPlan = notes.get(_MAPPING)
+    mapping: ProcessPlan = notes.get(_MAPPING)
     of_items = records_of(notes, KINDS["map"], Stage("map", mapping.items))
     records = [*of_items.values()]
     failed = {**mapping.failed, **failed_files(records, inputs.files)}
@@ -368,8 +368,8 @@ def mapped(notes: Notes) -> Mapped:
     return found
 
 
-def _plan_map(notes: Notes, spec: JobSpec, sizes: Mapping[str, int]) -> MapPlan:
-    mapping = plan_map(spec.map, spec.chain.facts, notes.get(FILES).files, there=sizes)
+def _plan_map(notes: Notes, spec: JobSpec, sizes: Mapping[str, int]) -> ProcessPlan:
+    mapping = plan_splits(spec.map, spec.chain.facts, notes.get(FILES).files, there=sizes)
     if spec.map.options.part == (MERGE,):
         check_parts(spec.map, mapping.items, sizes)
     notes.put(_MAPPING, mapping)
@@ -455,7 +455,7 @@ def _check(spec: JobSpec, found: Mapped) -> None:
         check_kept(found.records, rules)
 
 
-def _make_index(spec: JobSpec, records: Sequence[MapRecord]) -> SegmentIndex:
+def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex:
     """Return the list of all segments; it is written where items read it."""
     job, output = spec.map, spec.map.options.output
     grows_or_replaces = spec.base or job.options.overwrite
@@ -570,7 +570,7 @@ def _stage_figures(notes: Notes, spec: JobSpec) -> dict[str, Any]:
             if len(note.weights) > note.finished
         },
         "elapsed": round(time.time() - spec.begun, 1),
-        "tasks": {
+        "stages": {
             stage: {"all": len(note.weights), "finished_before": note.finished}
             for stage, note in planned
             if note.weights

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from pipelines.commit.unknown import Unknown, unknown_lines
-from pipelines.dedup.tasks import TaskRecord
-from pipelines.merge.tasks import MergeRecord
-from pipelines.process.processor import MapRecord
+from pipelines.dedup.items import DedupRecord
+from pipelines.merge.items import MergeRecord
+from pipelines.process.processor import ProcessRecord
 from pipelines.read.listing import Listing
 from pipelines.report.write import PAGE, REPORT
 from pipelines.segments.audit import Tally
@@ -25,7 +25,7 @@ Account = Counter[tuple[str, str, str]]
 """Rows by source, verdict and reason."""
 
 
-def expected_account(records: Iterable[MapRecord], dedup: Iterable[TaskRecord]) -> Account:
+def expected_account(records: Iterable[ProcessRecord], dedup: Iterable[DedupRecord]) -> Account:
     """Return the account that the records of the map and of dedup add up to."""
     account = _summed(mapped(records))
     for drops in dedup:
@@ -42,8 +42,8 @@ def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
 
 
 def check_account(
-    records: Sequence[MapRecord],
-    dedup: Sequence[TaskRecord],
+    records: Sequence[ProcessRecord],
+    dedup: Sequence[DedupRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> None:
     """Check that both accounts agree in rows and bytes, and that the shards hold all that was kept.
@@ -60,8 +60,8 @@ def check_account(
     )
     if read != audited:
         raise _unbalanced("bytes", read, audited)
-    for source, tasks in merged.items():
-        shards = [shard for record in tasks for shard in (*record.shards, *record.validation)]
+    for source, items in merged.items():
+        shards = [shard for record in items for shard in (*record.shards, *record.validation)]
         documents = sum(shard.documents for shard in shards)
         if documents != final[source, KEPT, ""]:
             raise _unbalanced(f"{source} documents", final[source, KEPT, ""], documents)
@@ -77,14 +77,14 @@ def _unbalanced(what: str, expected: int, actual: int) -> DamageError:
 
 def accounting(
     account: Account,
-    records: Sequence[MapRecord],
+    records: Sequence[ProcessRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> dict[str, Any]:
     """Return the account as the manifest holds it: per source, every figure in rows.
 
     Args:
         account: Rows by source, verdict and reason.
-        records: Of all tasks of the map.
+        records: Of all items of the map.
         merged: The records of the merge, by source.
     """
     sizes: Counter[tuple[str, str]] = Counter()
@@ -102,7 +102,7 @@ def accounting(
                 if record.source == source
                 for segment in record.segments
             ),
-            "not_sampled": sum(task.unsampled for task in records if task.source == source),
+            "not_sampled": sum(item.unsampled for item in records if item.source == source),
             "bytes": {verdict: sizes[source, verdict] for verdict in (KEPT, DROPPED, QUARANTINED)},
             "groups": _groups(merged.get(source, ())),
         }
@@ -195,7 +195,7 @@ def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
     return sum(t.rows for r in every for t in r.tallies if t.verdict == DROPPED) - kept
 
 
-def mapped(records: Iterable[MapRecord]) -> Iterator[tuple[str, Tally]]:
+def mapped(records: Iterable[ProcessRecord]) -> Iterator[tuple[str, Tally]]:
     """Yield the sums of all segments, each with its source."""
     for record in records:
         for segment in record.segments:

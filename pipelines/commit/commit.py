@@ -11,9 +11,9 @@ from typing import Any
 
 from pipelines.commit import account
 from pipelines.commit.existing import INPUTS, read_inputs
-from pipelines.dedup.phases import Deduplicated
-from pipelines.merge.tasks import MergeRecord
-from pipelines.process.processor import MapRecord
+from pipelines.dedup.plan import Deduplicated
+from pipelines.merge.items import MergeRecord
+from pipelines.process.processor import ProcessRecord
 from pipelines.read.files import InputFile
 from pipelines.report.sums import machine
 from pipelines.report.write import REPORT, write_page
@@ -35,9 +35,9 @@ OF_THE_MAP = {"map", "progress"}
 
 @dataclass(frozen=True, kw_only=True)
 class Results:
-    """The results of a run's phases."""
+    """The results of a run's stages."""
 
-    records: Sequence[MapRecord]
+    records: Sequence[ProcessRecord]
     plan: SegmentIndex
     dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
@@ -46,7 +46,7 @@ class Results:
     """Of signatures, for later generations."""
 
 
-def input_entries(records: Sequence[MapRecord]) -> tuple[InputEntry, ...]:
+def input_entries(records: Sequence[ProcessRecord]) -> tuple[InputEntry, ...]:
     """Return the input files with the checksums of their splits."""
     by_file = itertools.groupby(
         (split for record in records for split in record.splits),
@@ -88,10 +88,10 @@ def describe(
         inputs=input_entries(results.records),
         sources={
             source: SourceEntry(
-                shards=tuple(shard for record in tasks for shard in record.shards),
-                validation=tuple(shard for record in tasks for shard in record.validation),
+                shards=tuple(shard for record in items for shard in record.shards),
+                validation=tuple(shard for record in items for shard in record.validation),
             )
-            for source, tasks in merged.items()
+            for source, items in merged.items()
         },
         audit=tuple(table for record in every for table in record.audit),
         signatures=(*results.dedup.signatures, *results.slots),
@@ -192,8 +192,8 @@ def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list
     return [file for file in read_inputs(output) if (file["source"], file["path"]) not in now]
 
 
-def forget_phases(work: AnyPath) -> None:
-    """Remove what the phases after the map left; segments stay, and so does what is under way."""
+def forget_stages(work: AnyPath) -> None:
+    """Remove what the stages after the map left; segments stay, and so does what is under way."""
     for name in files(work):
         if name.partition("/")[0] not in OF_THE_MAP:
             (work / name).unlink(missing_ok=True)

@@ -8,14 +8,14 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from pipelines.corpus.sources import Corpus
-from pipelines.process.processor import MapRecord
+from pipelines.process.processor import ProcessRecord
 
 
-def empty_lines(records: Iterable[MapRecord], corpora: Mapping[str, Corpus]) -> Iterator[str]:
+def empty_lines(records: Iterable[ProcessRecord], corpora: Mapping[str, Corpus]) -> Iterator[str]:
     """Yield a line for each source and option whose column is empty in some documents.
 
     Args:
-        records: Of all map tasks of a run.
+        records: Of all map items of a run.
         corpora: The corpus of each source.
     """
     counts: dict[str, Counter[str]] = {}

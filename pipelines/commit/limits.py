@@ -8,7 +8,7 @@ from typing import Any
 from pipelines.commit.account import expected_account, mapped
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.unreadable import UnreadableSource
-from pipelines.process.processor import MapRecord
+from pipelines.process.processor import ProcessRecord
 from pipelines.quality.profile import Rule
 from pipelines.read.files import InputFile
 from pipelines.read.json_object import parse_object
@@ -52,18 +52,18 @@ class Losses:
         return max(self.records, self.bytes)
 
 
-def losses_of(records: Iterable[MapRecord]) -> Losses:
+def losses_of(records: Iterable[ProcessRecord]) -> Losses:
     """Return how much of the input cannot be read; where a file is cut off is no record.
 
     Args:
-        records: Of all tasks of the map.
+        records: Of all items of the map.
     """
-    tasks = [*records]
-    splits = [split for task in tasks for split in task.splits]
+    items = [*records]
+    splits = [split for item in items for split in item.splits]
     cut = Counter(split.cut for split in splits if split.cut)
     reasons: Counter[str] = Counter()
     rows = 0
-    for _, tally in mapped(tasks):
+    for _, tally in mapped(items):
         rows += tally.rows
         if tally.verdict == QUARANTINED:
             reasons[tally.reason] += tally.rows
@@ -73,7 +73,7 @@ def losses_of(records: Iterable[MapRecord]) -> Losses:
     return Losses(reasons, reasons.total() / max(1, rows), lost / max(1, all_bytes))
 
 
-def unread_sources(records: Iterable[MapRecord]) -> set[str]:
+def unread_sources(records: Iterable[ProcessRecord]) -> set[str]:
     """Return the sources that have records and of which none could be read."""
     verdicts: dict[str, set[str]] = {}
     for source, tally in mapped(records):
@@ -83,7 +83,7 @@ def unread_sources(records: Iterable[MapRecord]) -> set[str]:
 
 
 def check_rejects(
-    records: Sequence[MapRecord],
+    records: Sequence[ProcessRecord],
     files: Sequence[InputFile],
     *,
     corpora: Mapping[str, Corpus],
@@ -93,7 +93,7 @@ def check_rejects(
     """Check that not too many records are unreadable.
 
     Args:
-        records: Of all tasks of the map.
+        records: Of all items of the map.
         files: The input files; none of a pipeline of transforms, whose records nobody knows.
         corpora: The corpus of each source.
         most: The largest share of records, and of bytes, that may be unreadable.
@@ -120,7 +120,7 @@ def check_rejects(
 
 
 def _example(
-    records: Sequence[MapRecord],
+    records: Sequence[ProcessRecord],
     reason: str,
     *,
     corpora: Mapping[str, Corpus],
@@ -155,11 +155,11 @@ def _item(row: Mapping[str, Any]) -> Record | Damage:
     return Damage(*place, row["reason"], raw) if value is None else Record(*place, value, raw)
 
 
-def check_kept(records: Sequence[MapRecord], rules: Iterable[Rule]) -> None:
+def check_kept(records: Sequence[ProcessRecord], rules: Iterable[Rule]) -> None:
     """Check that some document is left.
 
     Args:
-        records: Of all tasks of the map.
+        records: Of all items of the map.
         rules: The quality rules of the run.
 
     Raises:

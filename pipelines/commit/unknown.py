@@ -7,7 +7,7 @@ not depend on how the input was cut.
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
-from pipelines.process.processor import MapRecord
+from pipelines.process.processor import ProcessRecord
 from pipelines.report.write import PAGE
 
 Unknown = Mapping[str, Mapping[str, Mapping[str, int]]]
@@ -19,7 +19,7 @@ _MOST = 0.01
 _MAX_WARNINGS = 5
 
 
-def unknown_tokens(records: Iterable[MapRecord]) -> Unknown:
+def unknown_tokens(records: Iterable[ProcessRecord]) -> Unknown:
     """Return the counts of a run; nothing for a tokenizer that can spell everything."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     for record in records:

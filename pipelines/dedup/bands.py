@@ -22,7 +22,7 @@ from shards.storage.sparse import SparseFile
 from shards.tables import between
 
 EDGES = 1024
-"""Even ranges of the hash that the index distinguishes; a task takes one or several of them."""
+"""Even ranges of the hash that the index distinguishes; an item takes one or several of them."""
 
 PAIRS_AT_ONCE = 1 << 15
 """Pairs whose slots are compared together: 15 MB."""

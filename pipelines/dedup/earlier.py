@@ -4,7 +4,7 @@
     band hash  ─▶  band tables   ─▶  the smallest document that has it  ─▶  candidates
     candidates, by the order of that document  ─▶  slots tables  ─▶  similar enough: dropped
 
-A hash is in the tables of the first generation that has it and in no other. A task takes what it
+A hash is in the tables of the first generation that has it and in no other. An item takes what it
 finds for its own hashes, at most a row for each; of the tables it holds one piece at a time.
 """
 

@@ -1,7 +1,7 @@
 """Exact deduplication by ranges of the hash: sorted hashes of all segments in, lists of drops out.
 
-A task reads its range of every segment's hashes, a contiguous slice of each, so it needs the memory
-of one range, however large the corpus. Of the documents that share a hash, the one with the
+An item reads its range of every segment's hashes, a contiguous slice of each, so it needs the
+memory of one range, however large the corpus. Of the documents that share a hash, the one with the
 smallest order is kept.
 """
 
@@ -25,12 +25,12 @@ SIGNATURES = pa.schema(
 )
 """Every distinct hash that reached dedup, with its smallest order, sorted by hash."""
 
-ROWS_PER_TASK = 2_000_000
-"""Text hashes that a task takes: some 0.1 GB above the size of an idle worker."""
+ROWS_PER_ITEM = 2_000_000
+"""Text hashes that an item takes: some 0.1 GB above the size of an idle worker."""
 
 MANY_RANGES = 512
-"""Instead of more ranges than this, tasks take more rows, up to MAX_GROWTH times as many and as
-much memory: every task opens a file of every segment."""
+"""Instead of more ranges than this, items take more rows, up to MAX_GROWTH times as many and as
+much memory: every item opens a file of every segment."""
 
 MAX_GROWTH = 8
 
@@ -121,18 +121,18 @@ def run_starts(*columns: np.ndarray) -> np.ndarray:
     return first
 
 
-def num_ranges(num_rows: int, *, rows_per_task: int = 0, many: int = MANY_RANGES) -> int:
-    """Return the number of ranges, a power of two, that keeps a task within its rows.
+def num_ranges(num_rows: int, *, rows_per_item: int = 0, many: int = MANY_RANGES) -> int:
+    """Return the number of ranges, a power of two, that keeps an item within its rows.
 
-    Beyond `many` a task takes up to MAX_GROWTH times as many rows instead: every file of a
+    Beyond `many` an item takes up to MAX_GROWTH times as many rows instead: every file of a
     step is opened once for each range of the next, and a dataset names a file for each.
 
     Args:
-        num_rows: Rows of all tasks.
-        rows_per_task: Most rows of a task while `many` ranges suffice; 0 for ROWS_PER_TASK.
+        num_rows: Rows of all items.
+        rows_per_item: Most rows of an item while `many` ranges suffice; 0 for ROWS_PER_ITEM.
         many: That number.
     """
-    least = rows_per_task or ROWS_PER_TASK
+    least = rows_per_item or ROWS_PER_ITEM
     rows = min(max(least, -(-num_rows // many)), MAX_GROWTH * least)
     return 1 << max(0, (max(num_rows, 1) - 1) // rows).bit_length()
 
@@ -172,7 +172,7 @@ def colliding_rows(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarra
     low_mask = np.uint64((1 << index_bits) - 1)
     keys = hashes << np.uint64(range_bits)
     keys &= ~low_mask
-    # A task's memory is that of its whole columns, so temporaries are no longer than a block.
+    # An item's memory is that of its whole columns, so temporaries are no longer than a block.
     for start in range(0, len(keys), BLOCK_ROWS):
         part = keys[start : start + BLOCK_ROWS]
         part |= np.arange(start, start + len(part), dtype=np.uint64)

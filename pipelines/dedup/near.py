@@ -1,8 +1,8 @@
 """Near-duplicates: one range of one band in, pairs of documents out.
 
-A task holds the range's rows of all segments, 20 bytes each, and sorts them. Only for rows whose
+An item holds the range's rows of all segments, 20 bytes each, and sorts them. Only for rows whose
 hash occurs again does it look up slots, in one segment's file after the other, so its memory does
-not depend on the size of the corpus, except for documents that share a hash: one task has them all.
+not depend on the size of the corpus, except for documents that share a hash: one item has them all.
 
 Of the documents that share a band's hash, each is paired with the smallest of the corpus. Documents
 compare by order, then by the segment's number, then by the signer's.

@@ -1,7 +1,7 @@
-"""What the record of a finished task tells: counts, by names that a person reads.
+"""What the record of a finished item tells: counts, by names that a person reads.
 
-Records are read as JSON, since the tasks of all phases come here. A count is named alike in every
-phase that has it, and says what report.json says of the same thing. Engines show the counts as
+Records are read as JSON, since the items of all stages come here. A count is named alike in every
+stage that has it, and says what report.json says of the same thing. Engines show the counts as
 Beam's counters, this package's own line of progress some of them.
 """
 
@@ -26,25 +26,25 @@ def counter_name(stage: str, count: str) -> str:
     return count if stage == "map" else f"{stage}: {count}"
 
 
-def figures(phase: str, record: Mapping[str, Any]) -> Counter[str]:
-    """Return what the record of a task of a phase counts; a reason without a record is left out."""
-    counts = Counter(tasks=1)
-    if phase == "map":
+def figures(stage: str, record: Mapping[str, Any]) -> Counter[str]:
+    """Return what the record of an item counts; a reason without a record is left out."""
+    counts = Counter(items=1)
+    if stage == "map":
         segments = record["segments"]
         _add_verdicts(counts, [tally for each in segments for tally in each["tallies"]])
         counts["records not sampled"] = sum(split["unsampled"] for split in record["splits"])
         counts["tokens out"] = sum(each["tokens"] for each in segments)
-    elif phase == "merge":
+    elif stage == "merge":
         shards = [*record["shards"], *record["validation"]]
         _add_verdicts(counts, record["tallies"])
         counts["documents out"] = sum(shard["documents"] for shard in shards)
         counts["tokens out"] = sum(shard["tokens"] for shard in shards)
-    elif phase == "drops":
+    elif stage == "drops":
         counts["records dropped"] = 0
         for reasons in record["dropped"].values():
             counts["records dropped"] += sum(reasons.values())
             counts.update({f"records dropped ({reason})": n for reason, n in reasons.items()})
-    elif phase in ("dedup", "known"):
+    elif stage in ("dedup", "known"):
         counts.update({name: record[field] for field, name in _OF_COMPARISON.items()})
     return counts
 
@@ -62,12 +62,12 @@ def _add_verdicts(counts: Counter[str], tallies: list[Mapping[str, Any]]) -> Non
             counts[f"{verdict} ({tally['reason']})"] += tally["rows"]
 
 
-def progress_counts(phase: str, record: Mapping[str, Any]) -> dict[str, int]:
-    """Return what the record of a finished task adds to the line of progress."""
-    if phase not in ("map", "drops"):
+def progress_counts(stage: str, record: Mapping[str, Any]) -> dict[str, int]:
+    """Return what the record of a finished item adds to the line of progress."""
+    if stage not in ("map", "drops"):
         return {}
-    counts = figures(phase, record)
-    if phase == "map":
+    counts = figures(stage, record)
+    if stage == "map":
         read, kept = counts["records read"], counts["records kept"]
         return {"documents": read, "kept": kept, "dropped": read - kept}
     dropped = counts["records dropped"]

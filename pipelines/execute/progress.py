@@ -1,4 +1,4 @@
-"""Progress of a run, whose finished tasks are known by their records, wherever they ran."""
+"""Progress of a run, whose finished items are known by their records, wherever they ran."""
 
 import logging
 import threading
@@ -25,20 +25,20 @@ _LOOK_SECONDS = 0.3
 
 
 class StageProgress:
-    """Shows a phase while its block runs.
+    """Shows a stage while its block runs.
 
     Args:
-        phase: Its name.
-        tasks: Weight (bytes of input, or 1) of each task, by the path of its record.
+        stage: Its name.
+        items: Weight (bytes of input, or 1) of each item, by the path of its record.
         stream: Where the line goes; by default a notebook's cell or the standard error.
     """
 
     def __init__(
-        self, phase: str, tasks: Mapping[AnyPath, int], *, stream: TextIO | None = None
+        self, stage: str, items: Mapping[AnyPath, int], *, stream: TextIO | None = None
     ) -> None:
-        self._phase = phase
-        self._waiting = dict(tasks)
-        self._total = max(1, sum(tasks.values()))
+        self._phase = stage
+        self._waiting = dict(items)
+        self._total = max(1, sum(items.values()))
         self._display = Display(stream)
         self._done = 0
         self._counts: Counter[str] = Counter()
@@ -124,9 +124,9 @@ def _follow(notes: Notes, stages: Sequence[str], stop: threading.Event) -> None:
         if planned.finished:
             log_finished(stage, planned.finished, len(planned.weights))
         folder = notes.work / stage
-        tasks = {folder / f"{name}.json": weight for name, weight in planned.weights.items()}
-        if tasks:
-            with StageProgress(stage, tasks) as progress:
+        items = {folder / f"{name}.json": weight for name, weight in planned.weights.items()}
+        if items:
+            with StageProgress(stage, items) as progress:
                 while not (progress.is_done or stop.wait(_LOOK_SECONDS)):
                     pass
 
@@ -148,4 +148,4 @@ def _planned(notes: Notes, stage: str, stop: threading.Event) -> Any:
 
 def log_finished(stage: str, finished: int, items: int) -> None:
     """Log how many items of a stage earlier jobs have finished."""
-    _LOG.info("%s: %d of %d tasks were finished before", stage, finished, items)
+    _LOG.info("%s: %d of %d items were finished before", stage, finished, items)

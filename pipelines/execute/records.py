@@ -1,4 +1,4 @@
-"""Records of finished tasks, and checks of the files they name."""
+"""Records of finished items, and checks of the files they name."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -15,7 +15,7 @@ RecordType = TypeVar("RecordType")
 
 
 def read_record(record_type: type[RecordType], path: AnyPath) -> RecordType:
-    """Return the record that a finished task left.
+    """Return the record that a finished item left.
 
     Raises:
         DamageError: The file is missing, or is not such a record.
@@ -27,13 +27,13 @@ def read_record(record_type: type[RecordType], path: AnyPath) -> RecordType:
 
 
 def finished_record(record_type: type[RecordType], path: AnyPath) -> RecordType | None:
-    """Return the record of a task, None if there is none or it was changed."""
+    """Return the record of an item, None if there is none or it was changed."""
     if not path.exists():
         return None
     try:
         return read_record(record_type, path)
     except DamageError:
-        _LOG.warning("%s was changed, or another version wrote it: its task runs again", path)
+        _LOG.warning("%s was changed, or another version wrote it: its item runs again", path)
         return None
 
 

@@ -149,7 +149,7 @@ def _interrupts_kept(local: LocalRun) -> Iterator[None]:
 def _one_line(error: BaseException, characters: int) -> str:
     """Return an error's text in one line of at most `characters`, the middle left out.
 
-    An engine wraps the text of a failed task in its own, frame by frame: what failed is at the
+    An engine wraps the text of a failed item in its own, frame by frame: what failed is at the
     start, and why at the end.
     """
     text = " ".join(str(error).split()) or type(error).__name__

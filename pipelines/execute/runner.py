@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from pipelines.execute.flags import engine_name
-from pipelines.execute.task import run_packed
+from pipelines.execute.item import run_packed
 from pipelines.execute.workers import Workers
 
 _Argument = TypeVar("_Argument")
@@ -42,10 +42,10 @@ class Runner:
         self._workers.__exit__(*details)
 
     def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
-        """Return function(argument), called on this machine in a process that also runs tasks.
+        """Return function(argument), called on this machine in a process that also runs items.
 
         It is a worker if there are any, otherwise this process. So what the function loads and
-        keeps, and what it finds out about libraries, serves the tasks as well.
+        keeps, and what it finds out about libraries, serves the items as well.
 
         Args:
             function: A function of a module.
@@ -98,7 +98,7 @@ def ready_for_engine(flags: Sequence[str]) -> list[str]:
 
 
 def silence_beam() -> None:
-    """Keep Beam's own log off the terminal; this package reports a task's error once."""
+    """Keep Beam's own log off the terminal; this package reports an item's error once."""
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     for handler in logging.root.handlers:
         handler.addFilter(_is_for_people)

@@ -13,11 +13,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from pipelines.execute.item import DoItem, packed
 from pipelines.execute.notes import Notes
 from pipelines.execute.progress import StageProgress, log_finished
 from pipelines.execute.records import finished_record, read_record
 from pipelines.execute.runner import Runner
-from pipelines.execute.task import RunTask, packed
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import forget_sizes, side_by_side
 
@@ -167,7 +167,7 @@ def do_here(
             runner.run(todo, packed(prepare_item, (folder, kind.prepare, kind.argument(job))))
 
 
-def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], None]], Any]) -> RunTask:
+def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], None]], Any]) -> DoItem:
     """Return the function that does an item unless its record is there, and returns its path.
 
     Args:

@@ -1,10 +1,10 @@
 """Worker processes on this machine, and what happens when one of them dies.
 
-Beam's own multi-processing ends or hangs with the first worker that dies, and deals tasks out in
-advance. Here each worker is a child process that runs a task and gets the next one when it is done.
-The driver knows which task a dead child was running, starts another child and tries again. A task
-whose child died twice is tried once more with nothing running beside it, so that it is not blamed
-for the memory that others take.
+Beam's own multi-processing ends or hangs with the first worker that dies, and deals items out in
+advance. Here each worker is a child process that runs an item and gets the next one when it is
+done. The driver knows which item a dead child was running, starts another child and tries again. An
+item whose child died twice is tried once more with nothing running beside it, so that it is not
+blamed for the memory that others take.
 
 Children are forked from a process that has only imported modules (multiprocessing's fork server):
 imports cost a second of CPU, models must not be loaded before a fork, since their libraries start
@@ -35,7 +35,7 @@ from shards.errors import DamageError, UserError
 from shards.memory import is_lack_of_memory
 
 MAX_DEATHS = 3
-"""Children a task may cost before it is given up; a task's own `most_deaths` overrides it."""
+"""Children an item may cost before it is given up; an item's own `most_deaths` overrides it."""
 
 
 _Argument = TypeVar("_Argument")
@@ -43,7 +43,7 @@ _Result = TypeVar("_Result")
 
 
 def num_workers(requested: int, *, work_bytes: int) -> int:
-    """Return how many worker processes to start; 0 runs the tasks in this process.
+    """Return how many worker processes to start; 0 runs the items in this process.
 
     A worker takes as long to start as some megabytes of text to map, so that many get none.
 
@@ -61,10 +61,10 @@ class _Job:
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
-    task: Any
+    item: Any
     """What it is, for messages."""
     place: str = ""
-    """What of the task its child works on, if the child has named it."""
+    """What of the item its child works on, if the child has named it."""
     deaths: tuple[str, ...] = ()
     """Where each of its children died."""
     result: Any = None
@@ -87,7 +87,7 @@ class Workers:
 
     num_workers: int
     run: Callable[[bytes, Any], object]
-    """What a child calls for each task: run(payload, task); what it returns is not used."""
+    """What a child calls for each item: run(payload, item); what it returns is not used."""
     preload: Sequence[str] = ()
     """Modules that children find imported, where they are the first of this process."""
     _children: list[_Child] = field(default_factory=list)
@@ -100,22 +100,22 @@ class Workers:
             child.process.kill()
             self._remove(child)
 
-    def run_all(self, tasks: Sequence[Any], payload: bytes) -> None:
-        """Run each task in one of the children and return when all are done.
+    def run_all(self, items: Sequence[Any], payload: bytes) -> None:
+        """Run each item in one of the children and return when all are done.
 
         Args:
-            tasks: Small picklable records.
-            payload: Passed to the child's function with every task.
+            items: Small picklable records.
+            payload: Passed to the child's function with every item.
 
         Raises:
-            UserError: A task raised it.
-            UserError: A task has cost MAX_DEATHS children.
-            RuntimeError: A task raised anything else; the message is its traceback.
+            UserError: An item raised it.
+            UserError: An item has cost MAX_DEATHS children.
+            RuntimeError: An item raised anything else; the message is its traceback.
         """
-        self._finish([_Job(self.run, (payload, task), task) for task in tasks])
+        self._finish([_Job(self.run, (payload, item), item) for item in items])
 
     def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
-        """Return function(argument), called in a child that later also runs tasks.
+        """Return function(argument), called in a child that later also runs items.
 
         What it logs as a warning is shown.
 
@@ -193,12 +193,12 @@ class Workers:
 
 
 def _count_death(job: _Job, exitcode: int | None) -> None:
-    job.deaths = (*job.deaths, job.place or str(job.task))
+    job.deaths = (*job.deaths, job.place or str(job.item))
     job.place = ""
-    if len(job.deaths) >= getattr(job.task, "most_deaths", MAX_DEATHS):
+    if len(job.deaths) >= getattr(job.item, "most_deaths", MAX_DEATHS):
         raise UserError(
-            f"a worker died {len(job.deaths)} times at the same task, the last time with nothing "
-            f"running beside it: {_cause(exitcode)}. The task: {job.deaths[-1]}. Finished work is "
+            f"a worker died {len(job.deaths)} times at the same item, the last time with nothing "
+            f"running beside it: {_cause(exitcode)}. The item: {job.deaths[-1]}. Finished work is "
             "kept; the same command tries again"
         )
 
@@ -239,7 +239,7 @@ def _cause(code: int | None) -> str:
 
 
 def _serve(pipe: "Connection[Any, Any]") -> None:
-    """Run tasks until the driver ends; what a task raises is sent back."""
+    """Run items until the driver ends; what an item raises is sent back."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     keep_pandas_out()
     log_errors()  # what libraries warn of, the driver has shown

@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 from pipelines.commit import existing
-from pipelines.commit.commit import forget_phases
+from pipelines.commit.commit import forget_stages
 from pipelines.commit.ledger import Ledger
 from pipelines.commit.origin import given_paths, recorded_paths
 from pipelines.compiled import is_warm
@@ -27,7 +27,7 @@ from pipelines.execute.notes import Notes
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
 from pipelines.job.ready import check_ready
-from pipelines.plans import FILES, SPEC, JobFiles, JobSpec, made_by, mapped, planned_map
+from pipelines.plans import FILES, SPEC, JobFiles, JobSpec, made_by, mapped, planned_splits
 from pipelines.process.first_records import FirstFiles, check_first_records
 from pipelines.process.plan import forget_mapped, log_part
 from pipelines.process.processor import Job
@@ -132,7 +132,7 @@ class Build:
             corpus: The corpus whose command this is.
             corpora: The corpus of each source.
             files: The input files.
-            runner: Runs the tasks.
+            runner: Runs the items.
         """
         self.options = corpus.options
         self.corpus = corpus
@@ -230,12 +230,12 @@ class Build:
             self._run(notes, spec)
             self.failed.update(mapped(notes).failed)
             made = made_by(notes) if mapped(notes).files else base
-            names = [item.name for item in planned_map(notes).items]
+            names = [item.name for item in planned_splits(notes).items]
         try:
             Ledger(self.output).close()
             if made is not base and not self.options.keep_segments:
                 forget_mapped(self.work / "map", [f for f in files if f not in self.failed], names)
-                forget_phases(self.work)
+                forget_stages(self.work)
         except (UserError, OSError) as error:  # the generation is made all the same
             _LOG.warning("what is no longer needed is not deleted: %s", error)
         return made
@@ -261,7 +261,7 @@ class Build:
         self.check_first(self.files)
         with self._job(self.files, base=None) as (notes, spec):
             self._run(notes, spec, only_map=True)
-            log_part(spec.map, planned_map(notes), mapped(notes).records)
+            log_part(spec.map, planned_splits(notes), mapped(notes).records)
 
     @contextmanager
     def _job(

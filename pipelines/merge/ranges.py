@@ -2,7 +2,7 @@
 
 Every shard reads a slice of each segment of its source, so the slices are as many as segments times
 shards, and the more there are, the shorter they are: of a few documents at 100 TB, where a file
-behind a URL is fetched in blocks of thousands. Instead a task reads one of R ranges of the order
+behind a URL is fetched in blocks of thousands. Instead an item reads one of R ranges of the order
 from neighbouring segments, at least R of them, and writes it as one segment, which holds as many
 rows as each of them did, or more. A shard then reads only the segments of its own range.
 
@@ -21,11 +21,11 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
-from pipelines.dedup.phases import Deduplicated
+from pipelines.dedup.plan import Deduplicated
 from pipelines.execute.stage import Plan, Stage
 from pipelines.merge.slices import find_documents, merged_rows, merged_texts, with_tokens
 from pipelines.segments.bins import bins_table, holdout_table
-from pipelines.segments.index import PlannedSegment, SegmentIndex, load_index, task_name
+from pipelines.segments.index import PlannedSegment, SegmentIndex, item_name, load_index
 from pipelines.segments.segment import SieveCounts, with_suffix
 from shards.manifest import WORK
 from shards.merged import merge_slices
@@ -56,11 +56,11 @@ BYTES_PER_RANGE = 1 << 30
 """Bytes of .documents or .audit, whichever is larger in each member, that it has at most, about."""
 
 MAX_MEMBERS = 1000
-"""Segments that a task reads."""
+"""Segments that an item reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RangeTask:
+class RangeItem:
     """A range of the order of neighbouring segments of one source, which becomes one segment."""
 
     name: str
@@ -139,22 +139,22 @@ def cut_into_ranges(
     """
     work = output / WORK
     plans = dict.fromkeys(plan.sources, plan)
-    tasks: dict[str, list[RangeTask]] = {}
+    items: dict[str, list[RangeItem]] = {}
     for source in plan.sources:
         numbers = plan.numbers(source)
         rows = sum(plan.segments[number].rows for number in numbers)
         remote = isinstance(work, RemotePath)
         cut = choose_cut(len(numbers), shards[source], rows=rows, remote=remote)
         if cut > 1:
-            tasks[source] = [
+            items[source] = [
                 _task(plan, run, dedup, index=index, total=cut)
                 for run in _runs(plan, numbers, cut)
                 for index in range(cut)
             ]
-    if tasks:
-        yield Stage(FOLDER, [*itertools.chain(*tasks.values())])
-    for source, of_source in tasks.items():
-        planned = (_planned(plan, task) for task in of_source)
+    if items:
+        yield Stage(FOLDER, [*itertools.chain(*items.values())])
+    for source, of_source in items.items():
+        planned = (_planned(plan, item) for item in of_source)
         plans[source] = replace(plan, segments=tuple(planned))
         plans[source].save(work)
     return plans
@@ -177,10 +177,10 @@ def _runs(plan: SegmentIndex, numbers: Sequence[int], cut: int) -> Iterator[tupl
 
 def _task(
     plan: SegmentIndex, numbers: tuple[int, ...], dedup: Deduplicated, *, index: int, total: int
-) -> RangeTask:
+) -> RangeItem:
     drops = dedup.drops_within(Range.of(index, total))
-    return RangeTask(
-        name=task_name(FOLDER, plan.name, numbers, index, total, drops),
+    return RangeItem(
+        name=item_name(FOLDER, plan.name, numbers, index, total, drops),
         plan=plan.name,
         numbers=numbers,
         index=index,
@@ -189,50 +189,50 @@ def _task(
     )
 
 
-def _planned(plan: SegmentIndex, task: RangeTask) -> PlannedSegment:
+def _planned(plan: SegmentIndex, item: RangeItem) -> PlannedSegment:
     """Return what a plan lists instead of segments: an even share of their sums.
 
     What merge asks for is the sum over a source, as it was before dedup.
     """
-    members = [plan.segments[number] for number in task.numbers]
+    members = [plan.segments[number] for number in item.numbers]
 
     def share(name: str) -> int:
         total: int = sum(getattr(member, name) for member in members)
-        return total * (task.index + 1) // task.total - total * task.index // task.total
+        return total * (item.index + 1) // item.total - total * item.index // item.total
 
     shared = ("rows", "documents", "tokens", "held_bytes", "table_bytes")
     return PlannedSegment(
-        stem=task.name,
+        stem=item.name,
         source=members[0].source,
         longest=max(member.longest for member in members),
         rejects=sum(member.rejects for member in members),
         sieved=SieveCounts(),
         folder=FOLDER,
-        index=task.index,
-        total=task.total,
+        index=item.index,
+        total=item.total,
         **{name: share(name) for name in shared},
     )
 
 
-def prepare_range(output: AnyPath) -> Callable[[RangeTask], None]:
-    """Return the function that runs range tasks of the run in `output`."""
+def prepare_range(output: AnyPath) -> Callable[[RangeItem], None]:
+    """Return the function that runs range items of the run in `output`."""
     return partial(run_range, output)
 
 
-def run_range(output: AnyPath, task: RangeTask) -> None:
+def run_range(output: AnyPath, item: RangeItem) -> None:
     """Write a range of segments as one segment, then the record."""
-    work, within = output / WORK, Range.of(task.index, task.total)
-    plan = load_index(work, task.plan)
-    segments = {number: plan.segments[number] for number in task.numbers}
+    work, within = output / WORK, Range.of(item.index, item.total)
+    plan = load_index(work, item.plan)
+    segments = {number: plan.segments[number] for number in item.numbers}
     stems = {number: segment.path(work) for number, segment in segments.items()}
     rejecting = {number: stems[number] for number in stems if segments[number].rejects}
-    paths = [drop_path(work, name) for name in task.drops]
-    drops = Drops.load(paths, within, segments=task.numbers)
+    paths = [drop_path(work, name) for name in item.drops]
+    drops = Drops.load(paths, within, segments=item.numbers)
     rows, held_bytes, tokens = (
         sum(getattr(segment, name) for segment in segments.values())
         for name in ("rows", "held_bytes", "tokens")
     )
-    stem, dtype = work / FOLDER / task.name, np.dtype(plan.dtype).newbyteorder("<")
+    stem, dtype = work / FOLDER / item.name, np.dtype(plan.dtype).newbyteorder("<")
     pieces = split_range(within, rows=rows, held_bytes=tokens * dtype.itemsize)
     files = _write_documents(stem, stems, within, drops=drops, pieces=pieces, dtype=dtype)
     pa.default_memory_pool().release_unused()
@@ -246,8 +246,8 @@ def run_range(output: AnyPath, task: RangeTask) -> None:
         tables["rejects"] = (spread_over(part, within) for part in rejects)
     for suffix, of_suffix in tables.items():
         files[suffix] = _write_blocks(with_suffix(stem, suffix), of_suffix)
-    record = RangeRecord(stem=task.name, files=files)
-    write_json(work / FOLDER / f"{task.name}.json", sealed(record))
+    record = RangeRecord(stem=item.name, files=files)
+    write_json(work / FOLDER / f"{item.name}.json", sealed(record))
 
 
 def _write_documents(
@@ -270,7 +270,7 @@ def _write_documents(
         dtype: Type of a token.
     """
     found = side_by_side(
-        lambda item: find_documents(item[1], within, dropped=drops.rows(item[0]), holdout=0),
+        lambda place: find_documents(place[1], within, dropped=drops.rows(place[0]), holdout=0),
         stems.items(),
         where=stem,
     )

@@ -1,7 +1,7 @@
-"""What a merge task takes out of segments for a range of the order: documents, audit rows, rejects.
+"""What a merge item takes out of segments for a range of the order: documents, audit rows, rejects.
 
 What dedup dropped and what is held out is left out; the validation shard takes what is held out.
-`shards/merged.py` sorts the slices by order, and `tasks.py` writes them as a shard.
+`shards/merged.py` sorts the slices by order, and `items.py` writes them as a shard.
 """
 
 from collections.abc import Mapping, Sequence

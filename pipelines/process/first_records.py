@@ -24,7 +24,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.unreadable import UnreadableSource
 from pipelines.execute.deaths import ATTEMPT
-from pipelines.process.plan import map_items
+from pipelines.process.plan import split_items
 from pipelines.process.processor import Job
 from pipelines.process.wanted import FieldCheck, check_wanted
 from pipelines.read.files import InputFile
@@ -64,7 +64,7 @@ class FirstFiles:
     """Sources that the dataset has already: of these a few bad records stop no run."""
 
     def unmapped(self, facts: Mapping[str, Any]) -> "FirstFiles":
-        """Return this without the sources whose first task an earlier run has finished.
+        """Return this without the sources whose first item an earlier run has finished.
 
         Args:
             facts: Fingerprints instead of the options that are paths.
@@ -81,7 +81,7 @@ def check_first_records(
 
     Args:
         first: What is looked at.
-        call: Calls a function where tasks run, as Runner.call does.
+        call: Calls a function where items run, as Runner.call does.
 
     Raises:
         UserError: Nothing can be read of a source, it lacks a field that an option names, or a
@@ -102,11 +102,11 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
 
 
 def _is_mapped(files: Sequence[InputFile], job: Job, facts: Mapping[str, Any]) -> bool:
-    """Return whether an earlier run has finished the first task of a source."""
+    """Return whether an earlier run has finished the first item of a source."""
     reading, size = job.corpora[files[0].source].reading, job.options.split_bytes
     Peek(files[0].path, reading).check()
     chains = (splits(file, reading, split_bytes=size) for file in files)
-    (first,) = map_items([next(packs(chains, split_bytes=size))], job, facts)
+    (first,) = split_items([next(packs(chains, split_bytes=size))], job, facts)
     return (job.work / "map" / f"{first.name}.json").exists()
 
 

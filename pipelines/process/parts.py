@@ -1,7 +1,7 @@
 """A run in parts: the share of a corpus that a machine maps, and what is missing at the end.
 
-All tasks of the map are in one row, each as long as it has bytes. Share i of N is the i-th of N
-equal lengths of that row and takes the tasks whose middle is in it: neighbours, so that a machine
+All items of the map are in one row, each as long as it has bytes. Share i of N is the i-th of N
+equal lengths of that row and takes the items whose middle is in it: neighbours, so that a machine
 reads mostly files of its own. A share depends only on the corpus and on N, and shares of different
 N cover the corpus together if their lengths do.
 """
@@ -10,35 +10,35 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 from pipelines.corpus.part import share_bounds
-from pipelines.process.processor import MapTask
+from pipelines.process.processor import ProcessItem
 from pipelines.read.split import FileSplit
 
 _MAX_RANGES = 8
 
 
-def tasks_of_part(tasks: Sequence[MapTask], part: Sequence[str]) -> list[MapTask]:
-    """Return the tasks of some shares, in order.
+def items_of_part(items: Sequence[ProcessItem], part: Sequence[str]) -> list[ProcessItem]:
+    """Return the items of some shares, in order.
 
     Args:
-        tasks: All of a corpus, in order.
+        items: All of a corpus, in order.
         part: The shares.
     """
     bounds = [share_bounds(share) for share in part]
-    middles = _middles(tasks)
-    return [task for task in tasks if any(low <= middles[task.name] < high for low, high in bounds)]
+    middles = _middles(items)
+    return [item for item in items if any(low <= middles[item.name] < high for low, high in bounds)]
 
 
-def shares_for(tasks: Sequence[MapTask], missing: Sequence[MapTask]) -> str:
-    """Return the value of --part whose shares hold some tasks and as few others as possible.
+def shares_for(items: Sequence[ProcessItem], missing: Sequence[ProcessItem]) -> str:
+    """Return the value of --part whose shares hold some items and as few others as possible.
 
     Args:
-        tasks: All of a corpus, in order.
+        items: All of a corpus, in order.
         missing: Some of them.
     """
-    middles = _middles(tasks)
+    middles = _middles(items)
 
     def shares(num: int) -> list[int]:
-        return sorted({int(middles[task.name] * num) for task in missing})
+        return sorted({int(middles[item.name] * num) for item in missing})
 
     def num_others(num: int) -> int:
         held = {*shares(num)}
@@ -66,12 +66,12 @@ def _unit(name: str) -> str:
     return "rows" if name.lower().endswith(".parquet") else "bytes"
 
 
-def _middles(tasks: Sequence[MapTask]) -> dict[str, Fraction]:
-    """Return where the middle of each task is in the row, from 0 to 1, by name."""
+def _middles(items: Sequence[ProcessItem]) -> dict[str, Fraction]:
+    """Return where the middle of each item is in the row, from 0 to 1, by name."""
     ends: dict[tuple[str, str], int] = {}
-    for split in (split for task in tasks for split in task.splits):
+    for split in (split for item in items for split in item.splits):
         ends[split.name] = max(split.end, ends.get(split.name, 1))  # in rows, for a table
-    lengths = {task.name: _length(task, ends) for task in tasks}
+    lengths = {item.name: _length(item, ends) for item in items}
     total, before, middles = sum(lengths.values()) or 1, Fraction(0), {}
     for name, length in lengths.items():
         middles[name] = (before + length / 2) / total
@@ -79,10 +79,10 @@ def _middles(tasks: Sequence[MapTask]) -> dict[str, Fraction]:
     return middles
 
 
-def _length(task: MapTask, ends: Mapping[tuple[str, str], int]) -> Fraction:
-    """Return the bytes that a task maps, given where each file ends."""
+def _length(item: ProcessItem, ends: Mapping[tuple[str, str], int]) -> Fraction:
+    """Return the bytes that an item maps, given where each file ends."""
     parts = (
         Fraction((split.end - split.start) * split.file_bytes, ends[split.name])
-        for split in task.splits
+        for split in item.splits
     )
     return sum(parts, Fraction(0))

@@ -10,8 +10,8 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.part import MERGE
 from pipelines.execute.records import finished_record
 from pipelines.execute.workers import MAX_DEATHS
-from pipelines.process.parts import describe_ranges, shares_for, tasks_of_part
-from pipelines.process.processor import Job, MapRecord, MapTask, record_names
+from pipelines.process.parts import describe_ranges, items_of_part, shares_for
+from pipelines.process.processor import Job, ProcessItem, ProcessRecord, record_names
 from pipelines.process.resume import changed_versions, is_usable
 from pipelines.read.files import InputFile
 from pipelines.read.formats import splits
@@ -28,20 +28,20 @@ _LOG = logging.getLogger("corpusmill")
 
 
 @dataclass(frozen=True, kw_only=True)
-class MapPlan:
+class ProcessPlan:
     """What a job maps."""
 
-    items: Sequence[MapTask]
+    items: Sequence[ProcessItem]
     """By file and place."""
-    others: Sequence[MapTask] = ()
+    others: Sequence[ProcessItem] = ()
     """Those that other parts map."""
     failed: Mapping[InputFile, str] = field(default_factory=dict)
     """Files of a watch that cannot be cut into splits, and why."""
 
 
-def plan_map(
+def plan_splits(
     job: Job, facts: Mapping[str, Any], inputs: Sequence[InputFile], *, there: Collection[str]
-) -> MapPlan:
+) -> ProcessPlan:
     """Return what a job maps of its input files.
 
     Args:
@@ -67,8 +67,8 @@ def plan_map(
             if not job.options.watch:
                 raise
             failed[file] = str(error)
-    items = map_items(packs(chains, split_bytes=job.options.split_bytes), job, facts)
-    own = tasks_of_part(items, part) if is_share else items
+    items = split_items(packs(chains, split_bytes=job.options.split_bytes), job, facts)
+    own = items_of_part(items, part) if is_share else items
     if is_share:
         names = {split.name for item in own for split in item.splits}
         for file in inputs:
@@ -77,12 +77,12 @@ def plan_map(
     chosen = {item.name for item in own}
     others = [item for item in items if item.name not in chosen] if is_share else []
     _log_changes(own, items, job, there)
-    return MapPlan(items=own, others=others, failed=failed)
+    return ProcessPlan(items=own, others=others, failed=failed)
 
 
-def map_items(
+def split_items(
     cut: Iterable[tuple[FileSplit, ...]], job: Job, facts: Mapping[str, Any]
-) -> list[MapTask]:
+) -> list[ProcessItem]:
     """Return the items of a job.
 
     Args:
@@ -95,13 +95,15 @@ def map_items(
         own = [*group]
         names = record_names(own, job.corpora[source], versions=job.versions, facts=facts)
         items += [
-            MapTask(name=name, splits=splits, most_deaths=_most_deaths(splits, job.options))
+            ProcessItem(name=name, splits=splits, most_deaths=_most_deaths(splits, job.options))
             for name, splits in zip(names, own, strict=True)
         ]
     return items
 
 
-def is_intact(job: Job, item: MapTask, record: MapRecord, sizes: Mapping[str, int] | None) -> bool:
+def is_intact(
+    job: Job, item: ProcessItem, record: ProcessRecord, sizes: Mapping[str, int] | None
+) -> bool:
     """Return whether an earlier job mapped an item, of files as they are now."""
     merges = job.options.part == (MERGE,)
     return is_usable(
@@ -115,7 +117,7 @@ def is_intact(job: Job, item: MapTask, record: MapRecord, sizes: Mapping[str, in
     )
 
 
-def check_parts(job: Job, items: Sequence[MapTask], sizes: Mapping[str, int]) -> None:
+def check_parts(job: Job, items: Sequence[ProcessItem], sizes: Mapping[str, int]) -> None:
     """Check that the parts of a run have mapped all of its items.
 
     Args:
@@ -128,10 +130,10 @@ def check_parts(job: Job, items: Sequence[MapTask], sizes: Mapping[str, int]) ->
     """
     folder = job.work / "map"
 
-    def is_mapped(item: MapTask) -> bool:
+    def is_mapped(item: ProcessItem) -> bool:
         if f"{item.name}.json" not in sizes:
             return False
-        record = finished_record(MapRecord, folder / f"{item.name}.json")
+        record = finished_record(ProcessRecord, folder / f"{item.name}.json")
         return record is not None and is_intact(job, item, record, sizes)
 
     mapped = side_by_side(is_mapped, items, where=folder)
@@ -153,7 +155,7 @@ def check_parts(job: Job, items: Sequence[MapTask], sizes: Mapping[str, int]) ->
     )
 
 
-def log_part(job: Job, plan: MapPlan, records: Iterable[MapRecord]) -> None:
+def log_part(job: Job, plan: ProcessPlan, records: Iterable[ProcessRecord]) -> None:
     """Log what a part has mapped, and what to do next."""
     names = file_names(job.work / "map")
     everything = [*plan.items, *plan.others]
@@ -172,7 +174,9 @@ def log_part(job: Job, plan: MapPlan, records: Iterable[MapRecord]) -> None:
     )
 
 
-def failed_files(records: Iterable[MapRecord], inputs: Iterable[InputFile]) -> dict[InputFile, str]:
+def failed_files(
+    records: Iterable[ProcessRecord], inputs: Iterable[InputFile]
+) -> dict[InputFile, str]:
     """Return the files of which a split has failed, and why."""
     why: dict[tuple[str, str], str] = {}
     for split in (split for record in records for split in record.splits):
@@ -182,8 +186,8 @@ def failed_files(records: Iterable[MapRecord], inputs: Iterable[InputFile]) -> d
 
 
 def without_files(
-    records: Iterable[MapRecord], left_out: Collection[tuple[str, str]]
-) -> list[MapRecord]:
+    records: Iterable[ProcessRecord], left_out: Collection[tuple[str, str]]
+) -> list[ProcessRecord]:
     """Return records without the splits of some files, of which they have no segment."""
     found = []
     for record in records:
@@ -193,7 +197,7 @@ def without_files(
     return found
 
 
-def check_ends(records: Iterable[MapRecord], inputs: Iterable[InputFile]) -> None:
+def check_ends(records: Iterable[ProcessRecord], inputs: Iterable[InputFile]) -> None:
     """Check that the end of no file is missing.
 
     Raises:
@@ -207,7 +211,7 @@ def check_ends(records: Iterable[MapRecord], inputs: Iterable[InputFile]) -> Non
     )
 
 
-def splits_of(items: Iterable[MapTask]) -> list[FileSplit]:
+def splits_of(items: Iterable[ProcessItem]) -> list[FileSplit]:
     """Return the splits that items map."""
     return [split for item in items for split in item.splits]
 
@@ -226,7 +230,7 @@ def forget_mapped(folder: AnyPath, inputs: Iterable[InputFile], names: Iterable[
     for name in there:
         item, _, ending = name.partition(".")
         if ending == "json" and item not in chosen:
-            record = finished_record(MapRecord, folder / name)
+            record = finished_record(ProcessRecord, folder / name)
             if record and any(split.name in of_files for split in record.splits):
                 chosen.add(item)
     for name in there:
@@ -235,7 +239,10 @@ def forget_mapped(folder: AnyPath, inputs: Iterable[InputFile], names: Iterable[
 
 
 def _log_changes(
-    items: Sequence[MapTask], everything: Sequence[MapTask], job: Job, there: Collection[str]
+    items: Sequence[ProcessItem],
+    everything: Sequence[ProcessItem],
+    job: Job,
+    there: Collection[str],
 ) -> None:
     """Log which versions have changed since an earlier job mapped these items."""
     todo = [item for item in items if f"{item.name}.json" not in there]

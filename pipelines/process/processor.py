@@ -1,8 +1,8 @@
 """What ProcessSplits does: a split is read, judged batch by batch and written as segments.
 
-A task maps a split of a large file, or many small files (packs.py). Its record is written last; the
-name of the record is a fingerprint of everything that decides the bytes of the segments, so a later
-run finds it and skips the task.
+An item maps a split of a large file, or many small files (packs.py). Its record is written last;
+the name of the record is a fingerprint of everything that decides the bytes of the segments, so a
+later run finds it and skips the item.
 """
 
 import hashlib
@@ -19,7 +19,7 @@ from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.versions import segment_versions
 from pipelines.execute.deaths import ATTEMPT
-from pipelines.execute.task import last_line
+from pipelines.execute.item import last_line
 from pipelines.execute.workers import MAX_DEATHS
 from pipelines.process.builder import SegmentBuilder
 from pipelines.read.reader import RecordReader
@@ -46,7 +46,7 @@ _CUT = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What all map tasks of a run share."""
+    """What all map items of a run share."""
 
     options: Options
     corpora: Mapping[str, Corpus]
@@ -63,7 +63,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapTask:
+class ProcessItem:
     """What is mapped at once, and the name of its record."""
 
     name: str
@@ -165,11 +165,11 @@ class SplitRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MapRecord:
-    """The result of a task; the last file that it writes."""
+class ProcessRecord:
+    """The result of an item; the last file that it writes."""
 
     splits: tuple[SplitRecord, ...]
-    """In the order of the task."""
+    """In the order of the item."""
     seconds: float = 0.0
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
     """CPU seconds of the process, by stage."""
@@ -188,16 +188,16 @@ class MapRecord:
 
 
 def record_names(
-    tasks: Iterable[Sequence[FileSplit]],
+    items: Iterable[Sequence[FileSplit]],
     corpus: Corpus,
     *,
     versions: Mapping[str, str],
     facts: Mapping[str, Any],
 ) -> list[str]:
-    """Return the fingerprints of tasks: the same on every machine, for every number of workers.
+    """Return the fingerprints of items: the same on every machine, for every number of workers.
 
     Args:
-        tasks: The splits of each.
+        items: The splits of each.
         corpus: The corpus of their source.
         versions: The versions that decide bytes.
         facts: Fingerprints instead of the options that are paths.
@@ -209,7 +209,7 @@ def record_names(
     }
     start = hashlib.sha256(canonical(shared))
     names = []
-    for splits in tasks:
+    for splits in items:
         digest = start.copy()
         digest.update(
             canonical(
@@ -233,13 +233,13 @@ class SegmentsWritten:
     amounts: Amounts = field(default_factory=Amounts)
 
 
-def prepare_map(job: Job) -> Callable[[MapTask], None]:
-    """Return the function that runs map tasks of the job."""
-    return Mapper(job).map
+def prepare_splits(job: Job) -> Callable[[ProcessItem], None]:
+    """Return the function that runs map items of the job."""
+    return SplitProcessor(job).map
 
 
-class Mapper:
-    """Runs map tasks; has the models of one worker process, which go with it."""
+class SplitProcessor:
+    """Runs map items; has the models of one worker process, which go with it."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -261,25 +261,25 @@ class Mapper:
             keep_texts=options.keep_dropped,
         )
 
-    def map(self, task: MapTask) -> None:
-        """Write the segments of a task, and last its record.
+    def map(self, item: ProcessItem) -> None:
+        """Write the segments of an item, and last its record.
 
         In a watch a file that cannot be mapped has a record that says why: one file must not stop
         the others. Trouble with the output is no fault of the file. Where a worker has died at
-        a task, or a watch cannot map many files, each file is mapped by itself, to find the one
+        an item, or a watch cannot map many files, each file is mapped by itself, to find the one
         at fault.
         """
-        record = self._mapped_one_by_one(task) if ATTEMPT.deaths else self._mapped_or_failed(task)
-        write_json(self._folder / f"{task.name}.json", sealed(record))
+        record = self._mapped_one_by_one(item) if ATTEMPT.deaths else self._mapped_or_failed(item)
+        write_json(self._folder / f"{item.name}.json", sealed(record))
 
-    def _mapped_or_failed(self, task: MapTask) -> MapRecord:
+    def _mapped_or_failed(self, item: ProcessItem) -> ProcessRecord:
         try:
-            return self._mapped(task, task.name)
+            return self._mapped(item, item.name)
         except Exception as error:
             if not self._leaves_out(error):
                 raise
-            many = len(task.splits) > 1
-            return self._mapped_one_by_one(task) if many else _failed(task, error)
+            many = len(item.splits) > 1
+            return self._mapped_one_by_one(item) if many else _failed(item, error)
 
     def _leaves_out(self, error: Exception) -> bool:
         """Return whether an error leaves out a file, and does not end the run."""
@@ -287,17 +287,17 @@ class Mapper:
         of_output = str(options.output) in str(error)
         return options.watch and not of_output and not is_lack_of_memory(error)
 
-    def _mapped_one_by_one(self, task: MapTask) -> MapRecord:
-        """Map each file of a task by itself, and return one record."""
-        parts: list[MapRecord] = []
-        for number, split in enumerate(task.splits):
-            one = replace(task, splits=(split,))
+    def _mapped_one_by_one(self, item: ProcessItem) -> ProcessRecord:
+        """Map each file of an item by itself, and return one record."""
+        parts: list[ProcessRecord] = []
+        for number, split in enumerate(item.splits):
+            one = replace(item, splits=(split,))
             ATTEMPT.name_place(str(one))
             try:
                 self._check_deaths(one)
-                # Not the names of the task's own segments: an engine may still run an attempt that
+                # Not the names of the item's own segments: an engine may still run an attempt that
                 # it takes for lost.
-                parts.append(self._mapped(one, f"{task.name}-{number:05}"))
+                parts.append(self._mapped(one, f"{item.name}-{number:05}"))
             except Exception as error:
                 if not self._leaves_out(error):
                     raise
@@ -305,7 +305,7 @@ class Mapper:
         cpu_seconds: Counter[str] = Counter()
         for part in parts:
             cpu_seconds.update(part.cpu_seconds)
-        return MapRecord(
+        return ProcessRecord(
             splits=tuple(split for part in parts for split in part.splits),
             seconds=round(sum(part.seconds for part in parts), 3),
             cpu_seconds=dict(cpu_seconds),
@@ -313,22 +313,22 @@ class Mapper:
             segments=tuple(segment for part in parts for segment in part.segments),
         )
 
-    def _check_deaths(self, task: MapTask) -> None:
+    def _check_deaths(self, item: ProcessItem) -> None:
         """Check that a watch has not lost MAX_DEATHS workers to this file: it leaves it out.
 
         Raises:
             UserError: It has.
         """
-        deaths = ATTEMPT.deaths.count(str(task))
+        deaths = ATTEMPT.deaths.count(str(item))
         if self._job.options.watch and deaths >= MAX_DEATHS:
-            raise UserError(f"{deaths} workers died one after the other at the {task}")
+            raise UserError(f"{deaths} workers died one after the other at the {item}")
 
-    def _mapped(self, task: MapTask, stem: str) -> MapRecord:
-        """Write the segments of a task, whose names begin with a stem, and return its record."""
+    def _mapped(self, item: ProcessItem, stem: str) -> ProcessRecord:
+        """Write the segments of an item, whose names begin with a stem, and return its record."""
         started = time.monotonic()
         clock = Clock()
-        corpus = self._job.corpora[task.source]
-        readers = [(split, corpus.reader(split)) for split in task.splits]
+        corpus = self._job.corpora[item.source]
+        readers = [(split, corpus.reader(split)) for split in item.splits]
         written = self.segments(readers, stem, clock=clock)
         splits = tuple(
             SplitRecord.of(
@@ -341,7 +341,7 @@ class Mapper:
         )
         if self._job.options.watch and not self._job.options.skip_unreadable:
             _check_ends(splits)
-        return MapRecord(
+        return ProcessRecord(
             splits=splits,
             seconds=round(time.monotonic() - started, 3),
             cpu_seconds=clock.shares("read"),
@@ -410,7 +410,7 @@ def _check_ends(splits: Iterable[SplitRecord]) -> None:
             raise UserError(split.why_cut)
 
 
-def _failed(task: MapTask, error: Exception) -> MapRecord:
-    """Return the record of a task of one split that cannot be mapped."""
+def _failed(item: ProcessItem, error: Exception) -> ProcessRecord:
+    """Return the record of an item of one split that cannot be mapped."""
     message = str(error) if isinstance(error, UserError) else last_line(error)
-    return MapRecord(splits=(SplitRecord.failed(task.splits[0], message),))
+    return ProcessRecord(splits=(SplitRecord.failed(item.splits[0], message),))

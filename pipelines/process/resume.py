@@ -1,9 +1,9 @@
-"""Which tasks of the map earlier runs have finished, and which versions changed since."""
+"""Which items of the map earlier runs have finished, and which versions changed since."""
 
 from collections.abc import Iterable, Mapping
 
 from pipelines.execute.records import intact_files, read_record
-from pipelines.process.processor import MapRecord, MapTask, SplitRecord
+from pipelines.process.processor import ProcessItem, ProcessRecord, SplitRecord
 from pipelines.read.files import InputFile
 from pipelines.read.formats import stored_crc32c
 from pipelines.read.input_format import InputFormat
@@ -13,22 +13,22 @@ from shards.storage.remote import AnyPath
 
 
 def is_usable(
-    task: MapTask,
-    record: MapRecord,
+    item: ProcessItem,
+    record: ProcessRecord,
     folder: AnyPath,
     *,
     reading: InputFormat | None,
     sizes: Mapping[str, int] | None = None,
     cut: bool = True,
 ) -> bool:
-    """Return whether an earlier run finished a task, on its files as they are now.
+    """Return whether an earlier run finished an item, on its files as they are now.
 
     A file with another time or etag is read again: if its bytes are the same (crc32c), it is a copy
-    of the same file. Without a reading its name and size, which the task's name covers, suffice. A
+    of the same file. Without a reading its name and size, which the item's name covers, suffice. A
     split that failed is tried again.
 
     Args:
-        task: The task.
+        item: The item.
         record: Its record.
         folder: The folder of its files.
         reading: How its files are read; None if they are not to be looked at.
@@ -37,7 +37,7 @@ def is_usable(
     """
     if not all(
         not found.failure and (cut or not found.cut) and _of_this_file(found, split, reading)
-        for found, split in zip(record.splits, task.splits, strict=True)
+        for found, split in zip(record.splits, item.splits, strict=True)
     ):
         return False
     written = {
@@ -60,20 +60,20 @@ def unchanged(file: FileSplit | InputFile, before: tuple[int, str] | None) -> bo
 
 
 def changed_versions(
-    todo: Iterable[MapTask], versions: Mapping[str, str], records: Iterable[AnyPath]
+    todo: Iterable[ProcessItem], versions: Mapping[str, str], records: Iterable[AnyPath]
 ) -> dict[str, int]:
     """Return which versions changed since files were mapped, and how many segments that concerns.
 
     Args:
-        todo: The tasks that are to be run again.
+        todo: The items that are to be run again.
         versions: The current versions.
-        records: The paths of all records that no task of this run has.
+        records: The paths of all records that no item of this run has.
     """
-    unfinished = {_range(split) for task in todo for split in task.splits}
+    unfinished = {_range(split) for item in todo for split in item.splits}
     changed: dict[str, int] = {}
     for path in records if unfinished else ():
         try:
-            record = read_record(MapRecord, path)
+            record = read_record(ProcessRecord, path)
         except DamageError:  # of a version with another form of record
             continue
         of_these = any(_range(split) in unfinished for split in record.splits)

@@ -1,8 +1,8 @@
 """Small files are mapped many at a time: a pack is a run of small files that are neighbours.
 
-A task costs as much as some dozen pages of text, whatever it maps: notes, segments and a record are
-files, each of them synced to the disk. So small files of a source that follow one another by path
-share a task, and their records share batches. No byte of a dataset depends on which files do.
+An item costs as much as some dozen pages of text, whatever it maps: notes, segments and a record
+are files, each of them synced to the disk. So small files of a source that follow one another by
+path share an item, and their records share batches. No byte of a dataset depends on which files do.
 
 Where a pack ends is decided file by file, by the hash of its path and by its size. So the packs of
 a folder are the same whoever cuts it, and a file that comes, goes or grows changes the pack that it
@@ -15,14 +15,14 @@ from hashlib import blake2b
 from pipelines.read.split import FileSplit
 
 SMALL_BYTES = 1 << 20
-"""A file of at least so many bytes is mapped by itself: its text takes far longer than a task."""
+"""A file of at least so many bytes is mapped by itself: its text takes far longer than an item."""
 
 PACK_FILES = 256
-"""Files of a pack, on average: enough that a task costs little for each of them, and so few that
+"""Files of a pack, on average: enough that an item costs little for each of them, and so few that
 workers share some thousand files, and that little is mapped again after a kill."""
 
 PACK_BYTES = 8 << 20
-"""Bytes of a pack, on average; fewer where --split-bytes asks for shorter tasks."""
+"""Bytes of a pack, on average; fewer where --split-bytes asks for shorter items."""
 
 _MOST = 4
 """How many times as large as on average a pack may become; one in fifty would be larger."""
@@ -31,11 +31,11 @@ _MOST = 4
 def packs(
     chains: Iterable[Sequence[FileSplit]], *, split_bytes: int
 ) -> Iterator[tuple[FileSplit, ...]]:
-    """Yield what tasks map: single splits, and packs of files that are one split each.
+    """Yield what items map: single splits, and packs of files that are one split each.
 
     Args:
         chains: The splits of each file, files by source and path.
-        split_bytes: Bytes that a task is to map.
+        split_bytes: Bytes that an item is to map.
     """
     pack: list[FileSplit] = []
     size = 0

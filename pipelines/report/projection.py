@@ -1,6 +1,6 @@
 """What a larger corpus would cost, as far as a run shows: everything grows with the bytes of text.
 
-CPU time of the map is measured per stage. The later phases are counted as if every worker had been
+CPU time of the map is measured per stage. The later stages are counted as if every worker had been
 busy for as long as they took, which is more than they used. Near-duplicates are rarer in a small
 corpus than in a large one, so fewer tokens of a large one may be left.
 """
@@ -23,7 +23,7 @@ class Costs:
     map_seconds: Mapping[str, float]
     """CPU seconds by stage, of all sources."""
     later_seconds: float
-    """CPU seconds of the phases after the map, at most."""
+    """CPU seconds of the stages after the map, at most."""
     file_bytes: float
     """Of the input files, compressed as they were."""
     tokens: int
@@ -127,11 +127,11 @@ def _sampled_fraction(accounts: Iterable[Mapping[str, Any]]) -> float:
 
 
 def _later_seconds(report: Mapping[str, Any]) -> float:
-    """Return wall seconds times workers of the phases after the map, for all of their tasks."""
+    """Return wall seconds times workers of the stages after the map, for all of their items."""
     wall_seconds = 0.0
-    for phase, seconds in report["seconds"].items():
-        if phase != MAP:
-            tasks = report["tasks"][phase]
-            done = tasks["all"] - tasks["finished_before"]
-            wall_seconds += seconds * tasks["all"] / max(1, done)
+    for stage, seconds in report["seconds"].items():
+        if stage != MAP:
+            items = report["stages"][stage]
+            done = items["all"] - items["finished_before"]
+            wall_seconds += seconds * items["all"] / max(1, done)
     return wall_seconds * float(max(1, report["workers"]))

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from pipelines.dedup.earlier import erased_texts
-from pipelines.merge.tasks import MergeRecord
+from pipelines.merge.items import MergeRecord
 from pipelines.quality import Quality, Rule
 from pipelines.quality.profile import BELOW
 from pipelines.report.sums import MAX_NAME

@@ -1,4 +1,4 @@
-"""The figures of a run for its report: sums over the records that its tasks left.
+"""The figures of a run for its report: sums over the records that its items left.
 
 They describe the run and are not part of the dataset. What grows with the number of sources or of
 groups is cut to the largest, so that report.json stays small.
@@ -12,8 +12,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pipelines.merge.tasks import MergeRecord
-from pipelines.process.processor import MapRecord
+from pipelines.merge.items import MergeRecord
+from pipelines.process.processor import ProcessRecord
 from pipelines.quality import Quality
 from pipelines.quality.catalog import REASONS
 from pipelines.quality.selection import reasons_of
@@ -60,7 +60,7 @@ _REASON_RANK = {reason: rank for rank, reason in enumerate(_STAGE_OF)}
 
 
 def figures(
-    records: Sequence[MapRecord],
+    records: Sequence[ProcessRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
     *,
     quality: Quality,
@@ -69,7 +69,7 @@ def figures(
     """Return what report.json says of a run besides its account, JSON-able.
 
     Args:
-        records: Of all tasks of the map.
+        records: Of all items of the map.
         merged: Of all shards, by source.
         quality: The rules of the run.
         filters: Names of its own filters.
@@ -175,7 +175,7 @@ def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
     return histograms
 
 
-def cpu_seconds(records: Iterable[MapRecord]) -> dict[str, dict[str, float]]:
+def cpu_seconds(records: Iterable[ProcessRecord]) -> dict[str, dict[str, float]]:
     """Return the CPU seconds that each stage of the map took, by source."""
     sums: dict[str, Counter[str]] = {}
     for record in records:

@@ -1,1 +1,1 @@
-"""What the phases of a run hand to each other, in files."""
+"""What the stages of a run hand to each other, in files."""

@@ -1,4 +1,4 @@
-"""What the tasks after the map work from, written once instead of sent along with every task."""
+"""What the items after the map work from, written once instead of sent along with every item."""
 
 import hashlib
 from collections.abc import Iterable
@@ -139,7 +139,7 @@ class SegmentIndex:
 
     @cached_property
     def name(self) -> str:
-        """A hash of everything in the plan, which takes a while: the name of every task has it."""
+        """A hash of everything in the plan, which takes a while: the name of every item has it."""
         return hashlib.sha256(canonical(to_json(self))).hexdigest()[:24]
 
     @property
@@ -192,6 +192,6 @@ TASKS_VERSION = 8
 """Raised with every change to the code that changes what dedup, merge or ranges write."""
 
 
-def task_name(*parts: Any) -> str:
-    """Return the name of a task: a hash of everything that decides what it writes."""
+def item_name(*parts: Any) -> str:
+    """Return the name of an item: a hash of everything that decides what it writes."""
     return hashlib.sha256(canonical([*parts, TASKS_VERSION])).hexdigest()[:24]

@@ -1,4 +1,4 @@
-"""A segment: what a run of records became, in files that later phases read by slices.
+"""A segment: what a run of records became, in files that later stages read by slices.
 
     .tokens      the documents' tokens back to back, in the order of their order hash
     .documents   one row per document, in the same order

@@ -31,7 +31,7 @@ class StepsInfo:
 
 
 def describe_run(arguments: tuple[Options, str]) -> StepsInfo:
-    """Return the description of a run's chain; this process keeps the chain for the run's tasks.
+    """Return the description of a run's chain; this process keeps the chain for the run's items.
 
     Args:
         arguments: Those of `load_chain`: options, run.

@@ -1,6 +1,6 @@
 """What every judging transform gives: three collections of record batches, and counters.
 
-The counters have the names of those of the commands' own tasks.
+The counters have the names of those of the commands' own items.
 """
 
 from collections.abc import Collection, Iterable, Iterator

@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 from pipelines.commit import existing
-from pipelines.commit.commit import forget_phases, input_entries
+from pipelines.commit.commit import forget_stages, input_entries
 from pipelines.commit.ledger import Ledger
 from pipelines.corpus.options import DATASET, Options, semantic
 from pipelines.corpus.recipe import Recipe, always, strings
@@ -29,7 +29,7 @@ from pipelines.plans import (
     forget_job,
     run_stages,
 )
-from pipelines.process.processor import Job, MapRecord, SplitRecord
+from pipelines.process.processor import Job, ProcessRecord, SplitRecord
 from pipelines.read.input_format import InputFormat
 from pipelines.segments.rows import ROWS
 from pipelines.segments.segment import Segment
@@ -185,11 +185,11 @@ def _grown(
         made = run_stages(notes)
     Ledger(sink.options.output).close()
     if not sink.options.keep_segments:
-        forget_phases(spec.work)
+        forget_stages(spec.work)
     return made
 
 
-def _of_firing(written: PipelineResult, firing: Firing, sink: Sink) -> list[MapRecord]:
+def _of_firing(written: PipelineResult, firing: Firing, sink: Sink) -> list[ProcessRecord]:
     return [
         replace(one, splits=tuple(replace(rows, relative=firing.path) for rows in one.splits))
         for one in _records(written, _versions(sink))
@@ -298,7 +298,7 @@ def check_new(options: Options) -> None:
         )
 
 
-def _made_before(spec: JobSpec, records: Sequence[MapRecord]) -> Manifest | None:
+def _made_before(spec: JobSpec, records: Sequence[ProcessRecord]) -> Manifest | None:
     """Return the manifest if an attempt before got that far: engines may repeat a pipeline."""
     manifest = read_current_manifest(spec.map.options.output)
     if manifest is None or manifest.removals or manifest.corpus != spec.corpus.recipe.name:
@@ -332,7 +332,7 @@ def _num_shards(written: PipelineResult, shard_tokens: int) -> dict[str, int]:
     }
 
 
-def _records(written: PipelineResult, versions: dict[str, str]) -> list[MapRecord]:
+def _records(written: PipelineResult, versions: dict[str, str]) -> list[ProcessRecord]:
     """Return the records of a map that left these segments, one for each source."""
     segments: defaultdict[str, list[Segment]] = defaultdict(list)
     for one in written.segments:
@@ -342,7 +342,7 @@ def _records(written: PipelineResult, versions: dict[str, str]) -> list[MapRecor
         splits[split.source].append(split)
     digests = written.digests()
     return [
-        MapRecord(
+        ProcessRecord(
             splits=tuple(
                 splits[source] or [_of_rows(source, segments[source], digest=digests[source])]
             ),

@@ -59,7 +59,7 @@ class WriteDataset(BatchTransform):
     over the workers: FindDuplicates, WriteShards, CommitManifest (pipelines/pipeline.py).
 
     Batches in windows become a dataset that grows: a generation for each firing of a window, by one
-    such task after the other. It gives the dataset as of each, as in "build/news@3".
+    such item after the other. It gives the dataset as of each, as in "build/news@3".
     """
 
     def __init__(

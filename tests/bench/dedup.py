@@ -27,7 +27,7 @@ import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
-from pipelines.dedup.phases import Dedup, Deduplicated
+from pipelines.dedup.plan import Dedup, Deduplicated
 from pipelines.dedup.sieve import Sieve, pack_signatures
 from pipelines.execute.notes import Notes
 from pipelines.execute.runner import Runner, silence_beam

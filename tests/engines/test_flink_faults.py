@@ -105,5 +105,5 @@ def test_ctrl_c_ends_the_driver_and_another_engine_finishes_the_run(
     assert "stopped; the same command continues from here" in run.log.read_text()
     wait_until(lambda: not running(cluster), cluster.managers[0].process, log=run.log, seconds=400)
     again = finished("pipelines.wudao", flags, run.output)
-    assert "tasks were finished before" in again.log.read_text()
+    assert "items were finished before" in again.log.read_text()
     assert content(again.output) == content(reference.output)

@@ -192,7 +192,7 @@ def test_killed_anywhere_the_same_command_continues(
     environment.fault = lambda *_: ""
     again = run(f"s3://bucket/{name}")
     assert again.returncode == 0, again.stderr
-    assert re.search(r"map: \d+ of \d+ tasks were finished before", again.stderr)
+    assert re.search(r"map: \d+ of \d+ items were finished before", again.stderr)
     if "map" not in pattern:
         assert "map 100 %" not in again.stderr, "a kill after the map must re-run none of it"
     assert stored(folder, name) == expected

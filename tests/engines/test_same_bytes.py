@@ -70,8 +70,8 @@ def test_the_reference_has_many_tasks_and_duplicates(
 ) -> None:
     report = reference(corpus).report()
     assert report["workers"] == 0
-    assert report["tasks"]["map"]["all"] >= 20
-    assert report["tasks"]["merge"]["all"] >= 17
+    assert report["stages"]["map"]["all"] >= 20
+    assert report["stages"]["merge"]["all"] >= 17
     dropped = [source["dropped"] for source in report["accounting"].values()]
     assert sum(reasons.get("near-duplicate", 0) for reasons in dropped) >= 20
     assert sum(reasons.get("duplicate", 0) for reasons in dropped) >= 20

@@ -29,7 +29,7 @@ _MASKS = (
 pinned once per generation, not in every line."""
 
 _PROGRESS = re.compile(
-    r"^\S+ +\d+ %( \||$)|^(?!map)\w+: \d+ of \d+ tasks were finished before$"
+    r"^\S+ +\d+ %( \||$)|^(?!map)\w+: \d+ of \d+ items were finished before$"
     r"|^kernels are compiled first"
 )
 _NO_DATA = (

@@ -27,8 +27,8 @@ def told(report: Mapping[str, Any]) -> Counter[str]:
 def check_metrics(counts: Mapping[str, Counts], report: Mapping[str, Any]) -> None:
     """Check that the counters of map, drops and merge, by phase, agree with a run's report."""
     account = told(report)
-    assert {phase: counts[phase]["tasks"] for phase in report["tasks"]} == {
-        phase: tasks["all"] for phase, tasks in report["tasks"].items()
+    assert {phase: counts[phase]["items"] for phase in report["stages"]} == {
+        phase: tasks["all"] for phase, tasks in report["stages"].items()
     }
     merged = Counter({name: counts["merge"][name] for name in counts["merge"] if _of_account(name)})
     assert +merged == +account

@@ -19,7 +19,7 @@ while [[ $1 == -* ]]; do
     shift
 done
 echo "array=$array dependency=$dependency" >>"$JOBS"
-export SLURM_JOB_ID=1 SLURM_CPUS_PER_TASK=1
+export SLURM_JOB_ID=1 SLURM_CPUS_PER_ITEM=1
 if [[ $array ]]; then
     for task in $(seq ${array%-*} ${array#*-}); do
         SLURM_ARRAY_TASK_ID=$task SLURM_ARRAY_TASK_COUNT=${array#*-} bash "$@" >&2 || exit

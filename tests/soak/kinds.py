@@ -80,7 +80,7 @@ def kill(case: Case) -> None:
         if not (output / "manifest.json").exists()
     }
     finish(case, world, output, expected)
-    told = json.loads((output / "report.json").read_bytes())["tasks"]
+    told = json.loads((output / "report.json").read_bytes())["stages"]
     used = {phase: told[phase]["finished_before"] for phase in finished if phase in told}
     agree("finished tasks that are used", used, {phase: finished[phase] for phase in used})
 

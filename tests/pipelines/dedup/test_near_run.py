@@ -21,11 +21,11 @@ from tests.pipelines.runs import TEXT, small_lines, write_lines
 from tests.pipelines.write.pipes import shipped
 
 _PER_TASK = (
-    "exact.ROWS_PER_TASK",
-    "phases.BAND_ROWS_PER_TASK",
-    "phases.CANDIDATES_PER_TASK",
-    "phases.SLOTS_PER_TASK",
-    "phases.DROPS_PER_TASK",
+    "exact.ROWS_PER_ITEM",
+    "phases.BAND_ROWS_PER_ITEM",
+    "phases.CANDIDATES_PER_ITEM",
+    "phases.SLOTS_PER_ITEM",
+    "phases.DROPS_PER_ITEM",
     "earlier.CANDIDATES_AT_ONCE",
 )
 _AT_ONCE = (

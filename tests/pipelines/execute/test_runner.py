@@ -2,8 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from pipelines.execute.item import packed
 from pipelines.execute.runner import Runner
-from pipelines.execute.task import packed
 from shards.errors import UserError
 from tests.pipelines import duties
 from tests.pipelines.duties import Task

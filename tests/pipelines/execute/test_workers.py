@@ -38,7 +38,7 @@ import sys
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 from pipelines.execute.runner import Runner
-from pipelines.execute.task import packed
+from pipelines.execute.item import packed
 from tests.pipelines import duties
 if __name__ == "__main__":
     folder = Path(sys.argv[1])
@@ -109,7 +109,7 @@ def test_a_child_that_is_killed_costs_only_its_task(tmp_path: Path) -> None:
 def test_three_deaths_give_a_task_up_by_name(tmp_path: Path, death: str, cause: str) -> None:
     task = ("x", f"die:{death}*99")
     message = (
-        rf"died 3 times .* nothing running beside it: {cause}\. The task: {re.escape(str(task))}\. "
+        rf"died 3 times .* nothing running beside it: {cause}\. The item: {re.escape(str(task))}\. "
     )
     with pytest.raises(UserError, match=message + "Finished work is kept"):
         run(tmp_path, task, ("a", "nothing"), ("b", "nothing"))

@@ -36,7 +36,7 @@ def test_the_file_that_kills_workers_is_named(tmp_path: Path, others: int) -> No
         check=False,
     )
     assert done.returncode == 2, done.stderr
-    assert "a worker died 3 times at the same task" in done.stderr
+    assert "a worker died 3 times at the same item" in done.stderr
     assert f"of {path}. Finished work is kept" in done.stderr
 
 

@@ -8,7 +8,7 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.corpus.sources import Corpus, match_corpora
 from pipelines.process.processor import (
     Job,
-    prepare_map,
+    prepare_splits,
     record_names,
     segment_versions,
 )
@@ -65,4 +65,4 @@ def test_a_worker_with_other_versions_is_refused(
     _, corpora = match_corpora(MODULE, options)
     here = segment_versions(Chain(options).engines, corpora)
     with pytest.raises(UserError, match=message):
-        prepare_map(Job(options=options, corpora=corpora, versions={**here, **versions}))
+        prepare_splits(Job(options=options, corpora=corpora, versions={**here, **versions}))

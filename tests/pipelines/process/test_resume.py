@@ -12,7 +12,7 @@ from fsspec.implementations.memory import MemoryFileSystem
 from pipelines.corpus.options import Options
 from pipelines.execute.records import read_record
 from pipelines.job.build import build
-from pipelines.process.processor import MapRecord
+from pipelines.process.processor import ProcessRecord
 from shards.records import sealed
 from shards.storage.files import write_json
 from tests.pipelines.runs import TEXT, page, small_lines, touch, write_lines
@@ -22,7 +22,7 @@ def mapped(options: Options) -> int:
     """Run a command whose manifest was not written, and return how many splits it maps."""
     Path(options.output, "manifest.json").unlink(missing_ok=True)
     build(TEXT, options)
-    tasks = json.loads(Path(options.output, "report.json").read_bytes())["tasks"]["map"]
+    tasks = json.loads(Path(options.output, "report.json").read_bytes())["stages"]["map"]
     return int(tasks["all"] - tasks["finished_before"])
 
 
@@ -53,7 +53,7 @@ def test_a_split_that_failed_is_mapped_again(tmp_path: Path) -> None:
     options = small_lines(tmp_path / "out", path.parent, keep_segments=True)
     mapped(options)
     record = min((tmp_path / "out" / ".work" / "map").glob("*.json"))
-    found = read_record(MapRecord, record)
+    found = read_record(ProcessRecord, record)
     failed = replace(found.splits[0], failure="it ended")
     write_json(record, sealed(replace(found, splits=(failed,))))
     assert mapped(options) == 1

@@ -100,7 +100,7 @@ def test_no_byte_depends_on_which_files_share_a_task(
     def made(name: str) -> dict[str, str]:
         output = tmp_path / name
         build(MODULE, small(output, tmp_path / "in", **options))
-        tasks = json.loads((output / "report.json").read_bytes())["tasks"]["map"]["all"]
+        tasks = json.loads((output / "report.json").read_bytes())["stages"]["map"]["all"]
         assert tasks == 24 if name == "alone" else tasks < 4
         return content(output)
 

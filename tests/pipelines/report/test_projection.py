@@ -25,7 +25,7 @@ def report(**changes: Any) -> dict[str, Any]:
         "accounting": {"a": read, "b": read},
         "cpu_seconds": {"a": {"read": 10.0, "clean": 5.0}, "b": {"read": 20.0, "clean": 1.0}},
         "seconds": {"map": 100.0, "dedup": 3.0, "merge": 6.0},
-        "tasks": {name: {"all": 4, "finished_before": 0} for name in ("map", "dedup", "merge")},
+        "stages": {name: {"all": 4, "finished_before": 0} for name in ("map", "dedup", "merge")},
         "workers": 2,
         "input_MB": 0.004,
         **changes,

@@ -1,4 +1,4 @@
-from pipelines.merge.tasks import MergeRecord
+from pipelines.merge.items import MergeRecord
 from pipelines.quality import Quality
 from pipelines.report import sums
 from pipelines.segments.audit import Tally

@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.dedup.drops import drop_path
-from pipelines.dedup.phases import Deduplicated
+from pipelines.dedup.plan import Deduplicated
 from pipelines.execute.stage import Plan, Stage
 from pipelines.merge.holdout import holdout_threshold, num_shards
+from pipelines.merge.items import MergeItem, MergeRecord, SlotItem
 from pipelines.merge.ranges import cut_into_ranges
-from pipelines.merge.tasks import MergeRecord, MergeTask, SlotTask
-from pipelines.segments.index import SegmentIndex, task_name
+from pipelines.segments.index import SegmentIndex, item_name
 from shards.manifest import TRAIN, VALIDATION, WORK, TableEntry
 from shards.range import Range
 from shards.storage.remote import AnyPath
@@ -59,7 +59,7 @@ def merge(
         for source in index.sources
     }
     cut = yield from cut_into_ranges(index, output, shards=shards, dedup=dedup)
-    items: dict[str, list[MergeTask]] = {}
+    items: dict[str, list[MergeItem]] = {}
     for source in index.sources:
         holdout = holdout_threshold(
             index,
@@ -80,26 +80,26 @@ def merge(
     )
 
 
-def _slot_items(index: SegmentIndex, dedup: Deduplicated) -> list[SlotTask]:
+def _slot_items(index: SegmentIndex, dedup: Deduplicated) -> list[SlotItem]:
     """Return the items that keep the slots of signatures for later generations."""
     total, items = dedup.slot_ranges, []
     for place in range(total):
         drops = dedup.drops_within(Range.of(place, total))
-        name = task_name("slots", index.name, place, total, drops)
-        items.append(SlotTask(name=name, plan=index.name, index=place, total=total, drops=drops))
+        name = item_name("slots", index.name, place, total, drops)
+        items.append(SlotItem(name=name, plan=index.name, index=place, total=total, drops=drops))
     return items
 
 
 def _items(
     index: SegmentIndex, source: str, dedup: Deduplicated, *, shards: int, holdout: int
-) -> list[MergeTask]:
+) -> list[MergeItem]:
     """Return the items of a source, which read the segments that `index` lists."""
     held = max(1, -(-shards * holdout >> 64)) if holdout else 0
 
-    def item(split: str, place: int, total: int) -> MergeTask:
+    def item(split: str, place: int, total: int) -> MergeItem:
         drops = dedup.drops_within(Range.of(place, total))
-        return MergeTask(
-            name=task_name("merge", index.name, source, split, place, total, holdout, drops),
+        return MergeItem(
+            name=item_name("merge", index.name, source, split, place, total, holdout, drops),
             plan=index.name,
             source=source,
             split=split,

@@ -1,12 +1,12 @@
-"""The tasks of dedup, by phase; what each reads and writes.
+"""The items of dedup, by stage; what each reads and writes.
 
     dedup        a range of the text hash, or of one band's hash  ─▶  .drops,
                      signatures; .known: what to compare with earlier generations
-    known        a range of the order of earlier documents: the .known of all tasks  ─▶  .drops
-    drops        a range of the order: the drops of all tasks, each document once  ─▶  .drops
+    known        a range of the order of earlier documents: the .known of all items  ─▶  .drops
+    drops        a range of the order: the drops of all items, each document once  ─▶  .drops
 
-A task's files are named after it, in the folder of its phase under .work; "phase/name" refers to
-them. Its record is written last; a task whose record exists is done.
+An item's files are named after it, in the folder of its stage under .work; "stage/name" refers to
+them. Its record is written last; an item whose record exists is done.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -69,15 +69,15 @@ _DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupItem:
-    """One range of what a phase divides: of a hash, or of the order."""
+    """One range of what a stage divides: of a hash, or of the order."""
 
     name: str
-    phase: str
+    stage: str
     plan: str
     index: int = 0
     ranges: int = 1
     inputs: tuple[str, ...] = ()
-    """References to the files of earlier phases that it reads."""
+    """References to the files of earlier stages that it reads."""
     band: int = TEXT
     """Whose hash it is (dedup)."""
     threshold: float = 0.0
@@ -85,13 +85,13 @@ class DedupItem:
 
     def __str__(self) -> str:
         of = "text hash" if self.band == TEXT else f"band {self.band}"
-        what = f"dedup of {of}" if self.phase == "dedup" else _DESCRIPTIONS[self.phase]
+        what = f"dedup of {of}" if self.stage == "dedup" else _DESCRIPTIONS[self.stage]
         return f"{what} range {self.index} of {self.ranges}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TaskRecord:
-    """What a task found and wrote."""
+class DedupRecord:
+    """What an item found and wrote."""
 
     drops: int = 0
     """Rows of its drop file."""
@@ -104,63 +104,63 @@ class TaskRecord:
     failed: int = 0
     """Those of them that are not similar enough."""
     dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By source and reason, in the phase drops alone."""
+    """By source and reason, in the stage drops alone."""
     known: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """As in dropped: those of both for which an earlier generation is the reason."""
     signatures: tuple[TableEntry, ...] = ()
     files: tuple[TableEntry, ...] = ()
-    """Its files for later phases."""
+    """Its files for later stages."""
 
 
-def prepare_task(output: AnyPath) -> Callable[[DedupItem], None]:
-    """Return the function that runs tasks of the run in `output`."""
-    return partial(run_task, output)
+def prepare_dedup(output: AnyPath) -> Callable[[DedupItem], None]:
+    """Return the function that runs items of the run in `output`."""
+    return partial(do_item, output)
 
 
-def run_task(output: AnyPath, task: DedupItem) -> None:
-    """Write the files of a task, then its record."""
-    record = _RUNS[task.phase](_Run(output, load_index(output / WORK, task.plan), task))
-    write_json(output / WORK / task.phase / f"{task.name}.json", sealed(record))
+def do_item(output: AnyPath, item: DedupItem) -> None:
+    """Write the files of an item, then its record."""
+    record = _RUNS[item.stage](_Run(output, load_index(output / WORK, item.plan), item))
+    write_json(output / WORK / item.stage / f"{item.name}.json", sealed(record))
 
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """A task with the places where it reads and writes."""
+    """An item with the places where it reads and writes."""
 
     output: AnyPath
     plan: SegmentIndex
-    task: DedupItem
+    item: DedupItem
 
     @property
     def within(self) -> Range:
-        return Range.of(self.task.index, self.task.ranges)
+        return Range.of(self.item.index, self.item.ranges)
 
     @property
     def range_bits(self) -> int:
-        return (self.task.ranges - 1).bit_length()
+        return (self.item.ranges - 1).bit_length()
 
     def segment_files(self, suffix: str) -> Sequence[AnyPath]:
         return self.plan.paths(self.output / WORK, suffix)
 
     def inputs(self, suffix: str) -> list[AnyPath]:
-        return [self.output / WORK / f"{reference}.{suffix}" for reference in self.task.inputs]
+        return [self.output / WORK / f"{reference}.{suffix}" for reference in self.item.inputs]
 
     def write(self, suffix: str, table: pa.Table) -> TableEntry:
-        path = self.output / WORK / self.task.phase / f"{self.task.name}.{suffix}"
+        path = self.output / WORK / self.item.stage / f"{self.item.name}.{suffix}"
         return write_entry(path, table, directory=self.output)
 
     def sign(self, kind: str, table: pa.Table) -> TableEntry:
         """Write a table that later generations are compared with."""
-        name = f"{kind}-{self.task.index:05}.arrow"
+        name = f"{kind}-{self.item.index:05}.arrow"
         path = path_within(self.output, self.plan.generation, "signatures", name)
         return write_entry(path, table, directory=self.output)
 
 
-def _dedup(run: _Run) -> TaskRecord:
-    return _equal_texts(run) if run.task.band == TEXT else _similar_texts(run)
+def _dedup(run: _Run) -> DedupRecord:
+    return _equal_texts(run) if run.item.band == TEXT else _similar_texts(run)
 
 
-def _equal_texts(run: _Run) -> TaskRecord:
+def _equal_texts(run: _Run) -> DedupRecord:
     found = read_candidates(run.segment_files("hashes"), run.within)
     groups = list(group_by_hash(found, range_bits=run.range_bits))
     repeated = duplicate_mask(len(found.high), groups)
@@ -170,7 +170,7 @@ def _equal_texts(run: _Run) -> TaskRecord:
     drops = drop_table(
         found.order[mask], found.segment[mask], found.row[mask], reason=EXACT, known=known[mask]
     )
-    return TaskRecord(
+    return DedupRecord(
         drops=len(drops),
         groups=group_sizes(found.copies, groups),
         signatures=(run.sign("exact", signature_table(found, mask)),),
@@ -178,12 +178,12 @@ def _equal_texts(run: _Run) -> TaskRecord:
     )
 
 
-def _similar_texts(run: _Run) -> TaskRecord:
-    task, slots = run.task, run.segment_files("slots")
+def _similar_texts(run: _Run) -> DedupRecord:
+    item, slots = run.item, run.segment_files("slots")
     rows, starts = read_range(
-        run.segment_files("bands"), task.band, index=task.index, ranges=task.ranges
+        run.segment_files("bands"), item.band, index=item.index, ranges=item.ranges
     )
-    earlier = known_bands(run.output, run.plan.earlier, task.band, run.within, hashes=rows.hash)
+    earlier = known_bands(run.output, run.plan.earlier, item.band, run.within, hashes=rows.hash)
     places = earlier.places(rows.hash)
     known = places >= 0
     owners = ~known
@@ -192,7 +192,7 @@ def _similar_texts(run: _Run) -> TaskRecord:
     compared, failed = len(drop_parts[0]), 0
     for groups in group_rows(rows, range_bits=run.range_bits):
         for pairs in pair_with_smallest(
-            rows, starts, groups, slots=slots, known=known, threshold=task.threshold
+            rows, starts, groups, slots=slots, known=known, threshold=item.threshold
         ):
             drop_parts.append(near_drops(slots, pairs.member[pairs.passed]))
             compared += len(pairs.passed)
@@ -206,13 +206,13 @@ def _similar_texts(run: _Run) -> TaskRecord:
     files = tuple(run.write(suffix, table) for suffix, table in tables.items())
     del drop_parts, tables
     table = band_table(rows, owners, within=run.within)
-    return TaskRecord(
+    return DedupRecord(
         drops=len(drops),
         candidates=len(candidates),
         groups=size_histogram(np.concatenate(sizes)),
         compared=compared,
         failed=failed,
-        signatures=(run.sign(f"band-{task.band:02}", table),),
+        signatures=(run.sign(f"band-{item.band:02}", table),),
         files=files,
     )
 
@@ -225,7 +225,7 @@ def _against_earlier(
     With a threshold they are candidates to be compared, without one they are drops at once.
     """
     chosen = np.flatnonzero(places >= 0)
-    if run.task.threshold:
+    if run.item.threshold:
         segment = segments_of(chosen, starts)
         found = candidate_table(earlier, places[chosen], segment, rows.signer[chosen])
         return found, [DROPS.empty_table()]
@@ -234,8 +234,8 @@ def _against_earlier(
     return CANDIDATES.empty_table(), [drops]
 
 
-def _known(run: _Run) -> TaskRecord:
-    slots, threshold = run.segment_files("slots"), run.task.threshold
+def _known(run: _Run) -> DedupRecord:
+    slots, threshold = run.segment_files("slots"), run.item.threshold
     parts, compared, failed = [DROPS.empty_table()], 0, 0
     for pairs in known_pairs(run.inputs("known"), run.within):
         compared += int(pairs.bands.sum())
@@ -244,18 +244,18 @@ def _known(run: _Run) -> TaskRecord:
             failed += int(pairs.bands[part][~passed].sum())
     drops = pa.concat_tables(parts).sort_by("order")
     files = (run.write("drops", drops),)
-    return TaskRecord(drops=len(drops), compared=compared, failed=failed, files=files)
+    return DedupRecord(drops=len(drops), compared=compared, failed=failed, files=files)
 
 
-def _drops(run: _Run) -> TaskRecord:
+def _drops(run: _Run) -> DedupRecord:
     drops = merge_drops(run.inputs("drops"), run.within)
     dropped, known = count_drops(drops, [segment.source for segment in run.plan.segments])
-    return TaskRecord(
+    return DedupRecord(
         drops=len(drops), dropped=dropped, known=known, files=(run.write("drops", drops),)
     )
 
 
-_RUNS: Mapping[str, Callable[[_Run], TaskRecord]] = {
+_RUNS: Mapping[str, Callable[[_Run], DedupRecord]] = {
     "dedup": _dedup,
     "known": _known,
     "drops": _drops,

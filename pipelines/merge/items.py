@@ -37,7 +37,7 @@ from shards.text_hash import fold, text_hashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MergeTask:
+class MergeItem:
     """One range of the order of one source, or the part of it that is held out."""
 
     name: str
@@ -57,7 +57,7 @@ class MergeTask:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SlotTask:
+class SlotItem:
     """One range of the order, of which the slots of signatures are kept for later generations."""
 
     name: str
@@ -73,7 +73,7 @@ class SlotTask:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRecord:
-    """What a task wrote and counted; a source without documents has no shards."""
+    """What an item wrote and counted; a source without documents has no shards."""
 
     shards: tuple[ShardEntry, ...] = ()
     validation: tuple[ShardEntry, ...] = ()
@@ -91,74 +91,74 @@ class MergeRecord:
         return (*self.audit, *self.rejects, *self.dropped_texts, *self.signatures)
 
 
-def prepare_merge(output: AnyPath) -> Callable[[MergeTask | SlotTask], None]:
-    """Return the function that runs merge tasks of the run in `output`."""
+def prepare_merge(output: AnyPath) -> Callable[[MergeItem | SlotItem], None]:
+    """Return the function that runs merge items of the run in `output`."""
     return partial(run_merge, output)
 
 
-def run_merge(output: AnyPath, task: MergeTask | SlotTask) -> None:
-    """Write the files of a task, then its record."""
-    record = _merge(output, task) if isinstance(task, MergeTask) else _keep_slots(output, task)
-    write_json(output / WORK / "merge" / f"{task.name}.json", sealed(record))
+def run_merge(output: AnyPath, item: MergeItem | SlotItem) -> None:
+    """Write the files of an item, then its record."""
+    record = _merge(output, item) if isinstance(item, MergeItem) else _keep_slots(output, item)
+    write_json(output / WORK / "merge" / f"{item.name}.json", sealed(record))
 
 
-def _merge(output: AnyPath, task: MergeTask) -> MergeRecord:
+def _merge(output: AnyPath, item: MergeItem) -> MergeRecord:
     """Write a shard, and for train the audit rows and rejects of its range."""
     work = output / WORK
-    plan = load_index(work, task.plan)
-    within = Range.of(task.index, task.total)
-    stems = plan.stems(work, task.source, within=within)
-    paths = [drop_path(work, name) for name in task.drops]
-    if task.split == TRAIN:
+    plan = load_index(work, item.plan)
+    within = Range.of(item.index, item.total)
+    stems = plan.stems(work, item.source, within=within)
+    paths = [drop_path(work, name) for name in item.drops]
+    if item.split == TRAIN:
         drops = Drops.load(paths, within)
 
-        def take(item: tuple[int, AnyPath]) -> ShardSlice:
-            number, stem = item
-            return take_range(stem, within, dropped=drops.rows(number), holdout=task.holdout)
+        def take(place: tuple[int, AnyPath]) -> ShardSlice:
+            number, stem = place
+            return take_range(stem, within, dropped=drops.rows(number), holdout=item.holdout)
 
         slices = side_by_side(take, stems.items(), where=work)
         return MergeRecord(
-            shards=_write_shard(output, task, plan, slices),
-            **_write_rows(output, task, plan, stems, drops),
+            shards=_write_shard(output, item, plan, slices),
+            **_write_rows(output, item, plan, stems, drops),
         )
-    held_out = find_held_out(stems, task.holdout, within, drops=paths)
+    held_out = find_held_out(stems, item.holdout, within, drops=paths)
     slices = side_by_side(
-        lambda item: take_rows(item[1], held_out[item[0]].rows), stems.items(), where=work
+        lambda place: take_rows(place[1], held_out[place[0]].rows), stems.items(), where=work
     )
-    return MergeRecord(validation=_write_shard(output, task, plan, slices))
+    return MergeRecord(validation=_write_shard(output, item, plan, slices))
 
 
-def _keep_slots(output: AnyPath, task: SlotTask) -> MergeRecord:
+def _keep_slots(output: AnyPath, item: SlotItem) -> MergeRecord:
     """Write the slots of documents whose text is new."""
-    work, within = output / WORK, Range.of(task.index, task.total)
-    plan = load_index(work, task.plan)
-    drops = Drops.load([drop_path(work, name) for name in task.drops], within)
+    work, within = output / WORK, Range.of(item.index, item.total)
+    plan = load_index(work, item.plan)
+    drops = Drops.load([drop_path(work, name) for name in item.drops], within)
     table = slot_table(plan.paths(work, "slots"), drops, within)
-    path = path_within(output, plan.generation, "signatures", f"slots-{task.index:05}.arrow")
+    path = path_within(output, plan.generation, "signatures", f"slots-{item.index:05}.arrow")
     return MergeRecord(signatures=(write_entry(path, table, directory=output),))
 
 
 def _write_shard(
-    output: AnyPath, task: MergeTask, plan: SegmentIndex, slices: Sequence[ShardSlice]
+    output: AnyPath, item: MergeItem, plan: SegmentIndex, slices: Sequence[ShardSlice]
 ) -> tuple[ShardEntry, ...]:
     """Write the shard, if the source has documents, and return its entry."""
-    if not any(plan.segments[number].documents for number in plan.numbers(task.source)):
+    if not any(plan.segments[number].documents for number in plan.numbers(item.source)):
         return ()
-    name = f"{'validation-' if task.split == VALIDATION else ''}{task.index:05}"
-    stem = path_within(output, plan.generation, task.source, name)
+    name = f"{'validation-' if item.split == VALIDATION else ''}{item.index:05}"
+    stem = path_within(output, plan.generation, item.source, name)
     dtype = np.dtype(plan.dtype).newbyteorder("<")
     shown = [replace(one, documents=one.documents.drop_columns(["holdout"])) for one in slices]
     return (write_merged_shard(stem, shown, directory=output, dtype=dtype),)
 
 
 def _write_rows(
-    output: AnyPath, task: MergeTask, plan: SegmentIndex, stems: Mapping[int, AnyPath], drops: Drops
+    output: AnyPath, item: MergeItem, plan: SegmentIndex, stems: Mapping[int, AnyPath], drops: Drops
 ) -> dict[str, Any]:
     """Write the final audit rows and the rejects of a range; return those fields of the record."""
-    folder, name = path_within(output, plan.generation), f"{task.source}-{task.index:05}.parquet"
-    segments = [plan.segments[number] for number in plan.numbers(task.source)]
+    folder, name = path_within(output, plan.generation), f"{item.source}-{item.index:05}.parquet"
+    segments = [plan.segments[number] for number in plan.numbers(item.source)]
     ranges = split_range(
-        Range.of(task.index, task.total),
+        Range.of(item.index, item.total),
         rows=sum(segment.rows for segment in segments),
         held_bytes=sum(segment.held_bytes for segment in segments),
     )

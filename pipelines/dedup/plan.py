@@ -12,36 +12,36 @@ from typing import Any
 
 from pipelines.dedup.bands import EDGES
 from pipelines.dedup.exact import MANY_RANGES, num_ranges
+from pipelines.dedup.items import TEXT, DedupItem, DedupRecord
 from pipelines.dedup.minhash import NUM_BANDS
-from pipelines.dedup.tasks import TEXT, DedupItem, TaskRecord
 from pipelines.execute.stage import Plan, Stage
-from pipelines.segments.index import SegmentIndex, task_name
+from pipelines.segments.index import SegmentIndex, item_name
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from shards.manifest import TableEntry
 from shards.range import Range
 
-BAND_ROWS_PER_TASK = 2_000_000
-"""Rows of a band that a task takes: some 0.1 GB above the size of an idle worker. Of very large
+BAND_ROWS_PER_ITEM = 2_000_000
+"""Rows of a band that an item takes: some 0.1 GB above the size of an idle worker. Of very large
 corpora it takes up to MAX_GROWTH times as many, as of the other two."""
 
-CANDIDATES_PER_TASK = 1_000_000
-"""Candidates of earlier generations that a task compares at most."""
+CANDIDATES_PER_ITEM = 1_000_000
+"""Candidates of earlier generations that an item compares at most."""
 
-SLOTS_PER_TASK = 500_000
-"""Documents whose slots a task writes: about 0.1 GB."""
+SLOTS_PER_ITEM = 500_000
+"""Documents whose slots an item writes: about 0.1 GB."""
 
 MAX_SLICES = 10_000_000
-"""Segments x tasks that each read a part of all of them: tasks take more rows to stay below it, as
+"""Segments x items that each read a part of all of them: items take more rows to stay below it, as
 far as MAX_GROWTH allows."""
 
 TEXTS_PER_SEGMENT = 45_000
 """About as many as a split of web pages has that is as large as --split-bytes by default."""
 
-DROPS_PER_TASK = 1_000_000
-"""Most drops of one drop file; a document that several tasks found counts once for each."""
+DROPS_PER_ITEM = 1_000_000
+"""Most drops of one drop file; a document that several items found counts once for each."""
 
-Records = Mapping[str, TaskRecord]
-"""The records of tasks, by reference: phase/name."""
+Records = Mapping[str, DedupRecord]
+"""The records of items, by reference: stage/name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Deduplicated:
 
     drops: tuple[str, ...] = ()
     """References of the final drop files."""
-    records: Sequence[TaskRecord] = ()
+    records: Sequence[DedupRecord] = ()
     signatures: tuple[TableEntry, ...] = ()
     slot_ranges: int = 0
     """Into how many ranges of the order the slots of signatures are cut, which WriteShards writes;
@@ -95,11 +95,11 @@ class Dedup:
         if self._dedup == "none" or not self._plan.segments:
             return Deduplicated()
         bands = [TEXT, *(range(NUM_BANDS) if self._near else ())]
-        tasks = [task for band in bands for task in self._tasks_of(band)]
-        records = yield from self._records(tasks)
-        pairs = [*zip(tasks, records.items(), strict=True)]
-        exact = [record for task, (_, record) in pairs if task.band == TEXT]
-        near = dict(named for task, named in pairs if task.band != TEXT)
+        items = [item for band in bands for item in self._tasks_of(band)]
+        records = yield from self._records(items)
+        pairs = [*zip(items, records.items(), strict=True)]
+        exact = [record for item, (_, record) in pairs if item.band == TEXT]
+        near = dict(named for item, named in pairs if item.band != TEXT)
         known = yield from self._known(near)
         drops = yield from self._drops({**records, **known})
         figures: dict[str, Any] = {"exact": {"groups": _sizes(exact)}}
@@ -120,19 +120,19 @@ class Dedup:
             figures=figures,
         )
 
-    def _task(self, phase: str, **settings: Any) -> DedupItem:
-        """Return a task with the name that belongs to its settings."""
-        name = task_name(self._plan.name, phase, settings)
-        return DedupItem(name=name, phase=phase, plan=self._plan.name, **settings)
+    def _task(self, stage: str, **settings: Any) -> DedupItem:
+        """Return an item with the name that belongs to its settings."""
+        name = item_name(self._plan.name, stage, settings)
+        return DedupItem(name=name, stage=stage, plan=self._plan.name, **settings)
 
-    def _records(self, tasks: Sequence[DedupItem]) -> Plan[Records]:
+    def _records(self, items: Sequence[DedupItem]) -> Plan[Records]:
         """Yield the items of one stage, and return their records by reference."""
-        name = tasks[0].phase
-        records = yield Stage(name, tasks)
-        return {f"{name}/{task.name}": records[task.name] for task in tasks}
+        name = items[0].stage
+        records = yield Stage(name, items)
+        return {f"{name}/{item.name}": records[item.name] for item in items}
 
     def _tasks_of(self, band: int) -> Iterator[DedupItem]:
-        """Yield the tasks of the text hash or of a band."""
+        """Yield the items of the text hash or of a band."""
         ranges = self._ranges(band)
         for index in range(ranges):
             yield self._task(
@@ -148,7 +148,7 @@ class Dedup:
         if band == TEXT:
             return num_ranges(sum(counts.texts for counts in self._sieved), many=self._many)
         rows = sum(counts.signed for counts in self._sieved)
-        ranges = num_ranges(rows, rows_per_task=BAND_ROWS_PER_TASK, many=self._many)
+        ranges = num_ranges(rows, rows_per_item=BAND_ROWS_PER_ITEM, many=self._many)
         return min(ranges, EDGES)
 
     def _known(self, near: Records) -> Plan[Records]:
@@ -157,7 +157,7 @@ class Dedup:
         if not inputs:
             return {}
         candidates = sum(record.candidates for record in near.values())
-        ranges = num_ranges(candidates, rows_per_task=CANDIDATES_PER_TASK)
+        ranges = num_ranges(candidates, rows_per_item=CANDIDATES_PER_ITEM)
         settings = {"ranges": ranges, "threshold": self._threshold, "inputs": inputs}
         return (
             yield from self._records(
@@ -169,7 +169,7 @@ class Dedup:
         """Yield the items, and return the records of the final drop files."""
         inputs = tuple(name for name, record in found.items() if record.drops)
         rows = sum(record.drops for record in found.values())
-        ranges = num_ranges(rows, rows_per_task=DROPS_PER_TASK)
+        ranges = num_ranges(rows, rows_per_item=DROPS_PER_ITEM)
         settings = {"ranges": ranges, "inputs": inputs}
         return (
             yield from self._records(
@@ -177,18 +177,18 @@ class Dedup:
             )
         )
 
-    def _slot_ranges(self, near: Iterable[TaskRecord], drops: Iterable[TaskRecord]) -> int:
+    def _slot_ranges(self, near: Iterable[DedupRecord], drops: Iterable[DedupRecord]) -> int:
         """Return into how many ranges the slots of the signatures are cut."""
         equal = sum(counts[DUPLICATE] for record in drops for counts in record.dropped.values())
         # Some of those that are equal have no signature; and each hash has a document with one.
         hashes = sum(entry.rows for record in near for entry in record.signatures)
         signed = sum(counts.signed for counts in self._sieved)
         rows = max(signed - equal, hashes // NUM_BANDS)
-        return num_ranges(rows, rows_per_task=SLOTS_PER_TASK, many=self._many)
+        return num_ranges(rows, rows_per_item=SLOTS_PER_ITEM, many=self._many)
 
 
 def many_ranges(texts: int, dedup: str) -> int:
-    """Return beyond how many ranges of each hash a run's tasks take more rows.
+    """Return beyond how many ranges of each hash a run's items take more rows.
 
     It goes by the texts and not by the segments: a dataset names a file for each range, and how
     many segments there are depends on splits and on a pipeline's bundles.
@@ -202,7 +202,7 @@ def many_ranges(texts: int, dedup: str) -> int:
     return max(1, min(MANY_RANGES, int(MAX_SLICES / max(1, hashes * segments))))
 
 
-def _known_figures(records: Iterable[TaskRecord]) -> dict[str, int]:
+def _known_figures(records: Iterable[DedupRecord]) -> dict[str, int]:
     """Return how many documents of all sources are dropped because of earlier generations."""
     counts: Counter[str] = Counter()
     for record in records:
@@ -211,7 +211,7 @@ def _known_figures(records: Iterable[TaskRecord]) -> dict[str, int]:
     return {"exact": counts[DUPLICATE], "near": counts[NEAR_DUPLICATE]}
 
 
-def _sizes(records: Iterable[TaskRecord]) -> dict[str, int]:
+def _sizes(records: Iterable[DedupRecord]) -> dict[str, int]:
     """Return the number of groups by size, of all records together."""
     sizes: Counter[str] = Counter()
     for record in records:

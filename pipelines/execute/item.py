@@ -1,4 +1,4 @@
-"""What a process does with a task, whoever hands it out: prepare once, run one at a time."""
+"""What a process does with an item, whoever hands it out: prepare once, run one at a time."""
 
 import multiprocessing
 import os
@@ -14,40 +14,40 @@ from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 from shards.storage.remote import AnyPath
 
-RunTask = Callable[[Any], AnyPath | None]
-"""Runs one task; returns the path of its record, where it leaves one."""
+DoItem = Callable[[Any], AnyPath | None]
+"""Runs one item; returns the path of its record, where it leaves one."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def packed(prepare: Callable[[Any], Any], argument: Any) -> bytes:
-    """Return what `run_packed` makes the function of that runs tasks: prepare(argument)."""
+    """Return what `run_packed` makes the function of that runs items: prepare(argument)."""
     return pickle.dumps((prepare, argument))
 
 
-def run_packed(payload: bytes, task: Any) -> AnyPath | None:
-    """Run a task with a function that is prepared once per process: models are slow to load.
+def run_packed(payload: bytes, item: Any) -> AnyPath | None:
+    """Run an item with a function that is prepared once per process: models are slow to load.
 
-    Engines may give a process several tasks at once, in threads; these take turns, because the
-    function holds buffers and memory for one task.
+    Engines may give a process several items at once, in threads; these take turns, because the
+    function holds buffers and memory for one item.
 
     Returns:
         What the function returned.
 
     Raises:
-        UserError: The task failed in a way that the user can fix; also for lack of memory, which
+        UserError: The item failed in a way that the user can fix; also for lack of memory, which
             ends a worker process of this machine: the driver tries again, in the end alone.
     """
     try:
         with _ONE_AT_A_TIME:
-            return _run_task_of(payload)(task)
+            return _do_item_of(payload)(item)
     except Exception as error:
         if not is_lack_of_memory(error):
             raise
         if multiprocessing.parent_process():
             os.kill(os.getpid(), signal.SIGKILL)
         raise UserError(
-            f"there is not enough memory for the {task}: use a machine with more, or raise "
+            f"there is not enough memory for the {item}: use a machine with more, or raise "
             "the limit (ulimit -v). Finished work is kept; the same command continues from it"
         ) from error
 
@@ -58,7 +58,7 @@ def last_line(error: Exception) -> str:
 
 
 @lru_cache(maxsize=1)
-def _run_task_of(payload: bytes) -> RunTask:
+def _do_item_of(payload: bytes) -> DoItem:
     prepare, argument = pickle.loads(payload)
-    run_task: RunTask = prepare(argument)
-    return run_task
+    do_item: DoItem = prepare(argument)
+    return do_item

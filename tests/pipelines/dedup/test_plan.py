@@ -1,7 +1,7 @@
 import pytest
 
 from pipelines.dedup import exact as dedup
-from pipelines.dedup import phases as dedup_phases
+from pipelines.dedup import plan as dedup_plan
 
 
 @pytest.mark.parametrize(
@@ -16,12 +16,12 @@ from pipelines.dedup import phases as dedup_phases
 def test_how_many_files_of_a_hash_there_are_goes_by_the_texts_alone(
     texts: int, exact: tuple[int, int], minhash: tuple[int, int]
 ) -> None:
-    for dedup_flag, rows_per_task, (ranges, many) in (
-        ("exact", dedup.ROWS_PER_TASK, exact),
-        ("minhash", dedup_phases.SLOTS_PER_TASK, minhash),
+    for dedup_flag, rows_per_item, (ranges, many) in (
+        ("exact", dedup.ROWS_PER_ITEM, exact),
+        ("minhash", dedup_plan.SLOTS_PER_ITEM, minhash),
     ):
-        assert dedup_phases.many_ranges(texts, dedup_flag) == many
-        found = dedup.num_ranges(texts, rows_per_task=rows_per_task, many=many)
+        assert dedup_plan.many_ranges(texts, dedup_flag) == many
+        found = dedup.num_ranges(texts, rows_per_item=rows_per_item, many=many)
         assert found == ranges
         if ranges > 1:
-            assert texts / ranges <= dedup.MAX_GROWTH * rows_per_task
+            assert texts / ranges <= dedup.MAX_GROWTH * rows_per_item
