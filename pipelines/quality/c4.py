@@ -12,8 +12,6 @@ in the lines that the line rules keep or have not seen yet, so thresholds of lin
 exact: another value of them needs the text again.
 """
 
-import itertools
-import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -25,14 +23,7 @@ from pipelines.corpus.languages import LANGUAGES
 from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.characters import AFTER_END, ENDING, SPACE, Kinds, code_points
 from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Threshold
-from pipelines.quality.spans import (
-    Codes,
-    Flags,
-    Places,
-    Spans,
-    texts_as_spans,
-    with_others,
-)
+from pipelines.quality.spans import Characters, Codes, Flags, Places, Spans, with_others
 from pipelines.quality.words import DATATROVE, ENGLISH, UNSPACED
 
 PAPER = "C4 (JMLR 21-140), section 2.2"
@@ -55,23 +46,22 @@ _POLICY = _BRACE - 1 - _LOREM_IPSUM - _JAVASCRIPT
 _RARE = "jkvm"
 """A phrase is looked for where the first of these letters that it has stands."""
 _NUM_ASCII = 128
-_CITATION = re.compile(r"\[\d*]|\[edit]|\[citation needed]")
-_MAY_BE_CITED = np.isin(np.arange(_NUM_ASCII + 1), [*map(ord, "0123456789]ec"), _NUM_ASCII])
-"""Which characters of ASCII, and that others, a citation may continue with after its bracket."""
+_CITATIONS = ("[edit]", "[citation needed]")
+"""Citations but for those of digits."""
 _UPPER_A, _UPPER_Z, _SMALL_K, _KELVIN, _TO_SMALL = ord("A"), ord("Z"), ord("k"), 0x212A, 0x20
 _CURLY, _DOT, _QUESTION, _EXCLAMATION = map(ord, "{.?!")
 _NOTHING, _HEAD = np.uint32(0), 2
 
 
 def _measure(*, paper: bool) -> BatchMeasure:
-    marks = (".", "?", "!", '"') if paper else (".", "?", "!", '"', "'")
+    marks = '.?!"' if paper else ".?!\"'"
 
     def measure(batch: TextBatch, bounds: Bounds) -> tuple[TextBatch, tuple[Column, ...]]:
         before = batch.texts.lines().stripped()
-        others, cited = _without_citations(before)
-        lines, words = before.with_shorter(others, cited), before.num_words()
+        lines, cited = before.without(*_citations(before.characters))
+        words = before.num_words()
         if paper:
-            words[cited] = others.num_words()
+            words[cited] = lines[cited].num_words()
         stay = ~(words < bounds["min_line_words"]) & ~_long_worded(before, bounds["max_word_chars"])
         if bounds["terminal_punctuation"] > 0:
             stay &= lines.ending_in(*marks) & ~lines.ending_in("...")
@@ -93,17 +83,20 @@ def _measure(*, paper: bool) -> BatchMeasure:
 # --- which lines stay
 
 
-def _without_citations(lines: Spans) -> tuple[Spans, Flags]:
-    """Return the lines with citations without these, and which lines they are."""
-    codes = lines.characters.codes
-    places = np.flatnonzero(codes == ord("["))
-    after = codes[places + 1]  # the last character is a line feed
-    cited = lines.holding(places[_MAY_BE_CITED[np.minimum(after, _NUM_ASCII)]])
-    before = lines[cited].strings()
-    others = [_CITATION.sub("", line) for line in before]
-    changed = [line != other for line, other in zip(before, others, strict=True)]
-    cited[cited] = changed
-    return texts_as_spans([*itertools.compress(others, changed)]), cited
+def _citations(characters: Characters) -> tuple[Places, Places]:
+    """Return where citations begin and end, each in one line: [12], [], [edit]."""
+    codes = characters.codes
+    starts = np.flatnonzero(codes == ord("["))
+    ends = starts + 1
+    numbers = np.arange(len(starts))
+    while len(numbers):
+        numbers = numbers[np.strings.isdecimal(codes[ends[numbers]].view("U1"))]
+        ends[numbers] += 1
+    ends = np.where(codes[ends] == ord("]"), ends + 1, starts)
+    for word in _CITATIONS:
+        ends[np.searchsorted(starts, characters.beginning(word, starts))] += len(word)
+    found = ends > starts
+    return starts[found], ends[found]
 
 
 def _long_worded(lines: Spans, most: float) -> Flags:

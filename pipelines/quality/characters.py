@@ -28,7 +28,13 @@ CLOSING, CHINESE_ENDS and CHINESE_CLOSING."""
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:
     """Return the code points of a text, uint32[len(text)]; lone surrogates are among them."""
-    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
+    # numpy's strings are code points, and it converts several times as fast as Python's codecs.
+    return np.array([text]).view(np.uint32)[: len(text)]
+
+
+def text_of(codes: npt.NDArray[np.uint32]) -> str:
+    """Return the text of code points, the last of which is not 0."""
+    return str(codes.view(f"U{len(codes)}").item()) if len(codes) else ""
 
 
 @cache

@@ -8,6 +8,7 @@ import importlib.util
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from operator import is_not
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pyarrow as pa
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.languages import LANGUAGES, plain_code
 from pipelines.corpus.own import module_of
-from pipelines.quality.batch import TextBatch
+from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.quality.own import load_splitter
 from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Rule
@@ -32,6 +33,7 @@ from pipelines.quality.selection import (
     reasons_of,
     rules_for,
 )
+from pipelines.quality.spans import Places, sums_before
 from pipelines.quality.verdict import (
     Metrics,
     first_broken,
@@ -49,8 +51,8 @@ from pipelines.quality.words import (
 )
 from shards.errors import UserError
 
-BATCH_CHARACTERS = 1 << 18
-"""The most characters that are measured at once, so that their arrays stay in the cache."""
+BATCH_CHARACTERS = 1 << 19
+"""The most characters measured at once: more leave the processor's cache, fewer pay for calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -165,31 +167,36 @@ class Quality:
         """Return what the profiles say of texts in these languages (labels of the model)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
-        for plan, places in self._places_by_plan(languages):
-            for part in _parts(places, texts):
-                batch = TextBatch(
-                    [texts[place] for place in part],
-                    [plain_code(languages[place]) for place in part],
-                    plan.splits,
-                    self._libraries,
+        encoded = pa.array(languages, pa.string()).dictionary_encode()
+        lengths = np.fromiter(map(len, texts), np.int64, len(texts))
+        for plan, places in self._places_by_plan(*language_codes(encoded)):
+            for part in _parts(places, lengths):
+                columns, strings = self._measure(
+                    plan, [texts[at] for at in part], [languages[at] for at in part]
                 )
-                columns: list[Any] = []
-                for measure, bounds in plan.steps:
-                    batch, measured = measure(batch, bounds)
-                    columns += list(measured)
-                values[plan.rows[:, None], np.array(part)] = np.array(columns, np.float64)
-                for place, text in zip(part, batch.strings, strict=True):
+                values[plan.rows[:, None], part] = columns
+                for place, text in zip(part, strings, strict=True):
                     passed_on[place] = text
         metrics = dict(zip(self.columns, values, strict=True))
-        codes = pa.array(languages, pa.string()).dictionary_encode()
         return Judgement(
             texts=passed_on,
-            changed=np.array(
-                [old is not new for old, new in zip(texts, passed_on, strict=True)], np.bool_
-            ),
+            changed=np.fromiter(map(is_not, texts, passed_on), np.bool_, len(texts)),
             metrics=metrics,
-            reasons=self._reasons(codes, metrics).to_pylist(),
+            reasons=self._reasons(encoded, metrics).to_pylist(),
         )
+
+    def _measure(
+        self, plan: "_Plan", texts: Sequence[str], languages: Sequence[str]
+    ) -> tuple[npt.NDArray[np.float64], Sequence[str]]:
+        """Return the metrics of texts by column, and the texts that the profiles pass on."""
+        plain = {language: plain_code(language) for language in {*languages}}
+        own = [plain[language] for language in languages]
+        batch = TextBatch(texts, own, plan.splits, self._libraries)
+        columns: list[Column] = []
+        for measure, bounds in plan.steps:
+            batch, measured = measure(batch, bounds)
+            columns += list(measured)
+        return np.array(columns, np.float64), batch.strings
 
     def reasons(self, table: pa.Table | pa.RecordBatch) -> pa.Array:
         """Return the reason of the first rule that each row breaks, null if it breaks none.
@@ -246,14 +253,15 @@ class Quality:
             for library in _libraries(bound.profile, plain_code(language))
         )
 
-    def _places_by_plan(self, languages: Sequence[str]) -> list[tuple["_Plan", list[int]]]:
-        """Return what to do with texts, and the places of those that it is done with."""
-        places: dict[int, tuple[_Plan, list[int]]] = {}
-        for place, language in enumerate(languages):
-            plan = self._plan(language)
+    def _places_by_plan(
+        self, names: Sequence[str | None], codes: Places
+    ) -> Iterator[tuple["_Plan", Places]]:
+        """Yield what to do with texts, and the places of those that it is done with."""
+        plans = [self._plan(name or "") for name in names]
+        for plan in dict.fromkeys(plans):
             if plan.steps:
-                places.setdefault(id(plan), (plan, []))[1].append(place)
-        return list(places.values())
+                same = [code for code, other in enumerate(plans) if other is plan]
+                yield plan, np.flatnonzero(np.isin(codes, same))
 
     def _plan(self, language: str) -> "_Plan":
         """Return what to do with texts of a language: it is one for those measured together."""
@@ -291,7 +299,7 @@ class Quality:
         return pa.DictionaryArray.from_arrays(indices, pa.array(reasons)).cast(pa.string())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class _Plan:
     """How to measure texts of some languages, and the rows of the array of metrics to fill."""
 
@@ -307,18 +315,15 @@ def _measure_of(profile: Profile) -> BatchMeasure:
     return profile.measure_batch
 
 
-def _parts(places: Sequence[int], texts: Sequence[str]) -> Iterator[list[int]]:
+def _parts(places: Places, lengths: Places) -> Iterator[Places]:
     """Yield the places in parts whose texts have BATCH_CHARACTERS or are one."""
-    part: list[int] = []
-    size = 0
-    for place in places:
-        if part and size + len(texts[place]) > BATCH_CHARACTERS:
-            yield part
-            part, size = [], 0
-        part.append(place)
-        size += len(texts[place])
-    if part:
-        yield part
+    sums = sums_before(lengths[places])
+    first = 0
+    while first < len(places):
+        last = int(np.searchsorted(sums, sums[first] + BATCH_CHARACTERS, side="right")) - 1
+        last = max(last, first + 1)
+        yield places[first:last]
+        first = last
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:

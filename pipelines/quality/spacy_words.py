@@ -183,11 +183,9 @@ class SpacyWords:
 
 def _readable(texts: Spans) -> Spans:
     """Return texts without the word that spaCy cannot read."""
-    codes = texts.characters.codes
-    places = np.flatnonzero(codes == ord("_")) - _POISON.index("_")
-    places = places[(places >= 0) & (places + len(_POISON) <= len(codes))]
-    for at, character in enumerate(_POISON):
-        places = places[codes[places + at] == ord(character)]
+    characters = texts.characters
+    places = np.flatnonzero(characters.codes == ord("_")) - _POISON.index("_")
+    places = characters.beginning(_POISON, places)
     if not len(places):
         return texts
     return texts_as_spans([text.replace(_POISON, "") for text in texts.strings()])

@@ -14,7 +14,14 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.compiled import kernel
-from pipelines.quality.characters import BREAK, SPACE, Kinds, code_points, kinds_of_characters
+from pipelines.quality.characters import (
+    BREAK,
+    SPACE,
+    Kinds,
+    code_points,
+    kinds_of_characters,
+    text_of,
+)
 
 # Any: to mypy numpy's numbers are not Python's, which kernels mix.
 Codes: TypeAlias = npt.NDArray[Any]  # uint32
@@ -31,13 +38,15 @@ _HALF, _ONE = np.uint64(32), np.uint64(1)
 
 
 class Characters:
-    """Code points of some texts."""
+    """Code points of some texts; the last is a line feed in none of them."""
 
-    def __init__(self, codes: Codes) -> None:
-        """Take the code points, uint32[n]."""
+    def __init__(self, codes: Codes, kinds: Kinds | None = None) -> None:
+        """Take the code points, uint32[n], and if they are known their kinds."""
         self.codes = codes.view()
         # numba compiles kernels again for arrays that can be written, and those of strings cannot.
         self.codes.flags.writeable = False
+        if kinds is not None:
+            self.kinds = kinds
 
     @cached_property
     def kinds(self) -> Kinds:
@@ -45,6 +54,13 @@ class Characters:
         kinds = np.empty(len(self.codes), np.uint8)
         _read_kinds(self.codes, kinds_of_characters(), kinds)
         return kinds
+
+    def beginning(self, text: str, places: Places) -> Places:
+        """Return those of some places at which a text begins."""
+        places = places[(places >= 0) & (places + len(text) <= len(self.codes))]
+        for at, character in enumerate(text):
+            places = places[self.codes[places + at] == ord(character)]
+        return places
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,14 +154,10 @@ class Spans:
         """Return what is in each range."""
         if 2 * self.lengths.sum() < len(self.characters.codes) - 1:  # decode no others
             return self.joined().strings()
-        text = self.characters.codes.tobytes().decode("utf-32-le", "surrogatepass")
+        text = text_of(self.characters.codes)
         return [text[a:b] for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
 
     # --- what is in ranges that ascend and do not touch, such as texts
-
-    def holding(self, places: Places) -> Flags:
-        """Return which ranges some places are in, which ascend."""
-        return self._inside(places).counts > 0
 
     def runs(self, places: Places) -> "Spans":
         """Return the runs of places side by side in each range, by range; places ascend."""
@@ -228,12 +240,18 @@ class Spans:
         _find_parts(codes, self.starts, self.ends, feeds, starts, ends, of)
         return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
 
-    def with_shorter(self, others: "Spans", chosen: Flags) -> "Spans":
-        """Return the ranges with others, none of them longer, instead of those chosen."""
-        codes, ends = self.characters.codes.copy(), self.ends.copy()
-        _copy(others.characters.codes, others.starts, others.ends, self.starts[chosen], codes)
-        ends[chosen] = self.starts[chosen] + others.lengths
-        return Spans(Characters(codes), self.starts, ends, self.of)
+    def without(self, starts: Places, ends: Places) -> tuple["Spans", Flags]:
+        """Return the ranges, which ascend, without parts of them, and which had such parts.
+
+        Args:
+            starts: Where the parts begin, ascending; each is in a range.
+            ends: Where they end.
+        """
+        codes, kinds, lasts = (
+            column.copy() for column in (self.characters.codes, self.characters.kinds, self.ends)
+        )
+        _close_up(self.ends, starts, ends, codes, kinds, lasts)
+        return replace(self, characters=Characters(codes, kinds), ends=lasts), lasts < self.ends
 
     def joined(self, *, feeds: int = 0) -> "Spans":
         """Return the ranges one after the other, in characters of their own.
@@ -262,7 +280,7 @@ def words_as_spans(words: Iterable[Sequence[str]]) -> Spans:
     every = list(chain.from_iterable(words))
     places = sums_before(np.fromiter(map(len, every), np.int64, len(every)))
     of = sums_before(np.fromiter(map(len, words), np.int64, len(words)))
-    return Spans(Characters(code_points("".join(every))), places[:-1], places[1:], of)
+    return Spans(Characters(code_points("".join((*every, "\n")))), places[:-1], places[1:], of)
 
 
 def with_others(spans: Spans, others: Spans, texts: Places) -> Spans:
@@ -330,6 +348,29 @@ def _copy(codes: Codes, starts: Places, ends: Places, to: Places, copies: Codes)
     for index in range(len(starts)):
         for at in range(ends[index] - starts[index]):
             copies[to[index] + at] = codes[starts[index] + at]
+
+
+@kernel
+def _close_up(
+    ends: Places,
+    firsts: Places,
+    lasts: Places,
+    codes: Codes,
+    kinds: Kinds,
+    stops: Places,
+) -> None:
+    """Move what is behind parts of ranges to where they begin, and the ends of these ranges."""
+    index = 0
+    for part in range(len(firsts)):
+        while ends[index] <= firsts[part]:
+            index += 1
+        to, end = firsts[part] - ends[index] + stops[index], ends[index]
+        if part + 1 < len(firsts):
+            end = min(end, firsts[part + 1])
+        for at in range(lasts[part], end):
+            codes[to], kinds[to] = codes[at], kinds[at]
+            to += 1
+        stops[index] -= lasts[part] - firsts[part]
 
 
 @kernel
