@@ -236,25 +236,25 @@ def _parse_ranks(content: bytes) -> PieceRanks:
 
 
 def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
-    """Read GPT-2's merges, and check them against the vocabulary beside them."""
+    """Read GPT-2's merges, and check them against the vocabulary next to them."""
+    from tokenizers.models import BPE  # noqa: PLC0415  other tokenizers do without it
+
     vocabulary_path = _vocabulary_path(path)
-    alphabet = byte_alphabet()
     try:
-        lines = path.read_text("utf-8").split("\n")
-        merges = [line.replace(" ", "", 1) for line in lines[lines[0].startswith("#") :] if line]
-        pieces = [*alphabet, *merges]
-        ranks = {bytes(alphabet[c] for c in piece): i for i, piece in enumerate(pieces)}
-        vocabulary = orjson.loads(vocabulary_path.read_bytes())
-    except (ValueError, KeyError) as error:
-        why = f"{error} stands for no byte" if isinstance(error, KeyError) else reason(error)
+        vocabulary, merged = BPE.read_file(str(vocabulary_path), str(path))
+    except Exception as error:  # the library has no kind of its own
         raise UserError(
-            f"{path} and {vocabulary_path} are not GPT-2's merges and vocabulary ({why})."
+            f"{path} and {vocabulary_path} are not GPT-2's merges and vocabulary ({reason(error)})."
         ) from error
-    if vocabulary != {piece: i for i, piece in enumerate([*pieces, END_OF_TEXT])}:
+    alphabet = byte_alphabet()
+    pieces = [*alphabet, *map("".join, merged)]
+    numbered = vocabulary == {piece: i for i, piece in enumerate([*pieces, END_OF_TEXT])}
+    if not numbered or not {*"".join(pieces)} <= alphabet.keys():
         raise UserError(
             f"{vocabulary_path} does not number the merges of {path} in their order and then "
             f"{END_OF_TEXT}, as GPT-2 does: give this model as hf:tokenizer.json."
         )
+    ranks = {bytes(alphabet[c] for c in piece): i for i, piece in enumerate(pieces)}
     encoding = Encoding(pattern=_GPT2, end_of_text=len(pieces), size=len(pieces) + 1)
     return _check_ranks(path, ranks, encoding)
 
