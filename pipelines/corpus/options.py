@@ -136,7 +136,7 @@ class Options(Command):
     MODULE:NAME (docs/own.md)."""
     threshold: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS)
     """Override bounds of a profile: PROFILE.NAME=NUMBER, as in gopher.min_words=30; for one
-    language zh:PROFILE.NAME=NUMBER."""
+    language zh:PROFILE.NAME=NUMBER; of a model classifier.min_hq=0.3, perplexity.max_value=800."""
     classifier: tuple[str, ...] = option(
         (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
     )

@@ -49,8 +49,8 @@ def find_profile(name: str) -> Profile:
     """
     if name in SCORERS:
         raise UserError(
-            f"{name} is no quality profile, but a model: its bound is in --{name} itself, and "
-            "can be changed where it was measured (docs/quality.md)."
+            f"{name} is no quality profile, but a model: --{name} measures by it and sets a bound, "
+            f"and --threshold {name}.min_METRIC=NUMBER sets another one (docs/quality.md)."
         )
     if name in _BY_NAME:
         return _BY_NAME[name]

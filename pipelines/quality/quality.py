@@ -29,6 +29,7 @@ from pipelines.quality.selection import (
     chosen_for,
     described,
     find_warnings,
+    overrides_of,
     parse_selection,
     reasons_of,
     rules_for,
@@ -92,14 +93,14 @@ class Quality:
 
         Args:
             specs: The profiles of languages.
-            overrides: Other bounds than the published ones.
+            overrides: Other bounds than the published ones; those of models are left out.
             labels: The languages that can be named; None: any.
 
         Raises:
             UserError: a name is unknown or written twice, or a profile cannot judge the language it
                 is named for, or it needs a library that is not installed.
         """
-        quality = cls(parse_selection(specs, overrides, labels))
+        quality = cls(parse_selection(specs, overrides_of("", overrides), labels))
         for name in sorted(quality._needed):
             if importlib.util.find_spec(name) is None:
                 raise UserError(

@@ -5,6 +5,7 @@ zh=fineweb2-zh         for Chinese, instead of what is written for every languag
 ja=none                nothing for Japanese
 gopher.min_words=30    a bound, wherever a profile of this name is used
 zh:glm.min_chars=50    a bound for one language; "off" instead of a number switches the rule off
+classifier.min_hq=0.3  a bound of a model that measures (steps/scorer.py)
 en=my.rules:mine       a custom profile; its bounds are written as mine.max_x=5
 ja@my.words:split=gopher   for Japanese, whose words a custom function finds
 """
@@ -147,6 +148,16 @@ def parse_selection(
         selection[language] = chosen
     _check_names(selection)
     return with_overrides(selection, overrides, labels)
+
+
+def overrides_of(family: str, overrides: Iterable[str]) -> list[str]:
+    """Return the overrides of the bounds of a model's metrics, or with "" of all profiles."""
+    return [one for one in overrides if _family_of(one) == family]
+
+
+def _family_of(override: str) -> str:
+    name = override.rpartition("=")[0].rpartition(":")[2].rpartition(".")[0].strip()
+    return name if name in SCORERS else ""
 
 
 def with_overrides(

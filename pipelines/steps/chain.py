@@ -78,7 +78,7 @@ class Chain:
         self.judge = QualityFilter(
             options.quality,
             thresholds=options.threshold,
-            scorers=load_scorers(options.classifier, options.perplexity),
+            scorers=load_scorers(options.classifier, options.perplexity, options.threshold),
             labels=None if options.lid_model else LANGUAGES,
         )
         self.identify = IdentifyStep(

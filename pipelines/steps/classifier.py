@@ -88,14 +88,14 @@ class Classifier(Scorer):
         "label is taken from one model only; train one of them with another name for it."
     )
 
-    def __init__(self, specs: Iterable[str]) -> None:
-        """Load the models; `specs` as in the module's docstring.
+    def __init__(self, specs: Iterable[str], overrides: Sequence[str] = ()) -> None:
+        """Load the models; `specs` as in the module's docstring, `overrides` as --threshold.
 
         Raises:
             UserError: a spec, a label or a file is none, or a bound is given twice.
         """
         self._loaded: dict[Path, QualityClassifier] = {}
-        super().__init__(specs)
+        super().__init__(specs, overrides)
 
     def _load(self, spec: Spec) -> Measure:
         name, colon, label = spec.source.rpartition(":")

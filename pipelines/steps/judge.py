@@ -9,7 +9,8 @@ import pyarrow as pa
 from pipelines.corpus.code import OWN_CODE
 from pipelines.corpus.languages import LANGUAGES, parse_languages
 from pipelines.quality import Quality
-from pipelines.quality.selection import EVERY, Labels, joined
+from pipelines.quality.catalog import SCORERS
+from pipelines.quality.selection import EVERY, Labels, joined, overrides_of
 from pipelines.segments.rows import Verdict
 from pipelines.steps.classifier import Classifier
 from pipelines.steps.perplexity import Perplexity
@@ -24,20 +25,24 @@ _FIRST_TEXT = (
 
 
 def load_scorers(
-    classifier: Sequence[str] = (), perplexity: Sequence[str] = ()
+    classifier: Sequence[str] = (),
+    perplexity: Sequence[str] = (),
+    thresholds: Sequence[str] = (),
 ) -> tuple[Scorer, ...]:
     """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
 
     Args:
         classifier: As --classifier.
         perplexity: As --perplexity.
+        thresholds: As --threshold; those of profiles are left out.
 
     Raises:
         UserError: As Classifier and Perplexity.
     """
+    of_classifier, of_perplexity = (overrides_of(family, thresholds) for family in SCORERS)
     return (
-        *([Classifier(classifier)] if classifier else []),
-        *([Perplexity(perplexity)] if perplexity else []),
+        *([Classifier(classifier, of_classifier)] if classifier or of_classifier else []),
+        *([Perplexity(perplexity, of_perplexity)] if perplexity or of_perplexity else []),
     )
 
 

@@ -16,7 +16,7 @@ import importlib
 import importlib.metadata
 import math
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from sys import maxunicode
@@ -148,14 +148,14 @@ class Perplexity(Scorer):
     family, valid = FAMILY, (1.0, math.inf)
     conflict = " is another model for the same language: give one for each."
 
-    def __init__(self, specs: Iterable[str]) -> None:
-        """Load the models; `specs` as in the module's docstring.
+    def __init__(self, specs: Iterable[str], overrides: Sequence[str] = ()) -> None:
+        """Load the models; `specs` as in the module's docstring, `overrides` as --threshold.
 
         Raises:
             UserError: a spec or a file is none, or a language or a bound is given twice.
         """
         self._loaded: dict[tuple[Path, Path], KenLM] = {}
-        super().__init__(specs)
+        super().__init__(specs, overrides)
 
     def _load(self, spec: Spec) -> Measure:
         kenlm_name, plus, pieces_name = spec.source.rpartition("+")

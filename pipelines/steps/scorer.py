@@ -30,6 +30,7 @@ from pipelines.quality.selection import (
     bound_metrics,
     described,
     parse_bound,
+    with_overrides,
 )
 from shards.errors import UserError
 from shards.storage.files import canonical
@@ -103,14 +104,16 @@ class Scorer(ABC):
     valid: tuple[float, float]
     """The lowest and the highest value of its metrics."""
 
-    def __init__(self, specs: Iterable[str]) -> None:
+    def __init__(self, specs: Iterable[str], overrides: Sequence[str] = ()) -> None:
         """Load the models.
 
         Args:
             specs: As the flag takes them.
+            overrides: Other bounds, as --threshold takes them.
 
         Raises:
-            UserError: a spec or a file is none, or a model or a bound is given twice.
+            UserError: a spec or a file is none, or a model or a bound is given twice, or an
+                override sets the bound of no metric.
         """
         measures: dict[str, dict[str, Measure]] = {}
         bounds: dict[str, dict[str, float]] = {}
@@ -122,15 +125,17 @@ class Scorer(ABC):
                 conflict = self.conflict.format(metric=loaded.metric, file=known.source[0])
                 raise UserError(f'"{spec.text}"{conflict}')
             _add_bound(bounds.setdefault(spec.language, {}), loaded.metric, bound, spec)
-        selection: dict[str, tuple[BoundProfile]] = {}
-        entries: dict[str, Any] = {}
-        for language, own in sorted(measures.items()):
-            measure = _measure_all([*own.values()])
-            selection[language] = (bound_metrics(self.family, bounds[language], measure),)
-            models = reduce(or_, (dict(one.models) for one in own.values()))
-            entries[language] = {"models": models, "bounds": described(bounds[language])}
-        self.selection: Selection = selection
+        written: dict[str, tuple[BoundProfile, ...]] = {
+            language: (bound_metrics(self.family, bounds[language], _measure_all([*own.values()])),)
+            for language, own in sorted(measures.items())
+        }
+        self.selection: Selection = with_overrides(written, overrides, None)
         """The metrics of each language, and bounds on them."""
+        entries: dict[str, Any] = {}
+        for language, (applied,) in sorted(self.selection.items()):
+            own = measures[language if language in measures else EVERY]
+            models = reduce(or_, (dict(one.models) for one in own.values()))
+            entries[language] = {"models": models, "bounds": described(applied.bounds)}
         self.facts: Mapping[str, Any] = {self.family: entries}
         """What decides metrics and verdicts, JSON-able: hashes of models, bounds."""
 

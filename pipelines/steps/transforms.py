@@ -14,7 +14,7 @@ from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
-from pipelines.quality.selection import parse_selection
+from pipelines.quality.selection import overrides_of, parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from pipelines.steps import (
     blocklist,
@@ -219,7 +219,8 @@ class JudgeQuality(Steps):
         """
         _check_names(rules, call="JudgeQuality", example='"en=gopher+c4", "zh=fineweb2-zh"')
         labels = None if model else LANGUAGES
-        parse_selection(rules, thresholds, labels)  # a mistake is told before any model is loaded
+        # A mistake is reported before any model is loaded.
+        parse_selection(rules, overrides_of("", thresholds), labels)
         arguments = {
             "rules": rules,
             "thresholds": thresholds,
@@ -230,7 +231,8 @@ class JudgeQuality(Steps):
 
 
 def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) -> Step:
-    return judge.QualityFilter(**arguments, scorers=judge.load_scorers(*scored_by))
+    scorers = judge.load_scorers(*scored_by, arguments["thresholds"])
+    return judge.QualityFilter(**arguments, scorers=scorers)
 
 
 class Decontaminate(Steps):

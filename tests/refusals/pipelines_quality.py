@@ -110,6 +110,7 @@ THRESHOLDS = (
     "--quality gopher --threshold gopher.min_word=3",
     "--quality gopher --threshold gopher.min_words",
     "--quality gopher --threshold gopher.min_words=many",
+    "--quality gopher --threshold classifier.min_hq=0.3",
     "--quality gopher --threshold gopher.min_words=-1",
     "--quality gopher --threshold gopher.min_words=inf",
     "--quality gopher --threshold glm.min_chars=1",

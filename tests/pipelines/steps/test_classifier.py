@@ -33,7 +33,9 @@ def test_what_counts_is_the_model_and_the_bound_not_the_path(model, tmp_path):
     copy.write_bytes(model.read_bytes())
     facts = Classifier([f"en={model}:en>=0.4"]).facts
     assert facts == Classifier([f"en={copy}:__label__en>=0.40"]).facts
-    assert facts != Classifier([f"en={model}:en>=0.5"]).facts
+    bounded = Classifier([f"en={model}:en>=0.5"]).facts
+    assert facts != bounded
+    assert Classifier([f"en={model}:en>=0.4"], ["classifier.min_en=0.5"]).facts == bounded
     engines = [
         Classifier([f"{path}:en>={bound}"]).engines["classifier"]
         for path, bound in ((model, 0.4), (copy, 0.4), (model, 0.5))
