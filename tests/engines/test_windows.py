@@ -12,12 +12,12 @@ import pyarrow as pa
 import pytest
 
 from shards.manifest import NAME, Manifest, read_manifest
-from tests.engines.composed import TOKENIZER
 from tests.engines.flink import Cluster
 from tests.engines.processes import Process, guarded, started, wait_until
 from tests.engines.runs import ROOT
 from tests.engines.windowed import BATCH, STEP, WINDOW, text_of
 from tests.pipelines.runs import shipped
+from tests.pipelines.write.pipes import TOKENIZER
 
 ROWS = round(WINDOW / STEP) * BATCH
 """Of a window."""

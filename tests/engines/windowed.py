@@ -16,7 +16,7 @@ from apache_beam.transforms.window import FixedWindows, TimestampedValue
 from pipelines.execute import beam
 from pipelines.execute.runner import ready_for_engine
 from pipelines.transforms import Clean, FromRows, WriteDataset
-from tests.engines.composed import TOKENIZER
+from tests.pipelines.write.pipes import TOKENIZER
 
 WINDOW = 6
 """Seconds."""

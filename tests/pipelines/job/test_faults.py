@@ -45,9 +45,7 @@ def options(output: Path, sample: Path) -> Options:
 def left(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """What a run leaves that was killed when it was about to write its manifest."""
     output = tmp_path_factory.mktemp("left") / "dataset"
-    build(
-        MODULE, many_splits(output, sample, dedup="minhash", keep_dropped=True, keep_segments=True)
-    )
+    build(MODULE, options(output, sample))
     return output
 
 
@@ -85,10 +83,7 @@ def test_what_was_harmed_between_two_runs_is_told_and_made_again(
         if change:
             victims[-1].write_bytes(change(raw))
     with caplog.at_level(logging.WARNING, "corpusmill"):
-        build(
-            MODULE,
-            many_splits(output, sample, dedup="minhash", keep_dropped=True, keep_segments=True),
-        )
+        build(MODULE, options(output, sample))
     assert shipped(output) == shipped(left)
     assert list(verify(Dataset.open(output))) == []
     for victim in victims:

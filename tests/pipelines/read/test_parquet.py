@@ -84,6 +84,7 @@ def test_only_columns_that_are_needed_are_read(tmp_path: Path) -> None:
         whole = [{name: row[name] for name in read} for row in rows]
         assert values(items) == [row for row in whole if row not in [whole[i] for i in damaged]]
         assert [item[0] for item in damages(items)] == damaged
+        assert [item.offset for item in items] == [0, 1]
         (split,) = splits(file, how, split_bytes=file.bytes)
         seen = [*open_reader(split, dataclasses.replace(how, whole=True))]
         assert values(seen) == [row for row in rows if row not in [rows[i] for i in damaged]]
