@@ -1,6 +1,6 @@
 """Beam pipelines: raw corpora in, token shards out.
 
-What is listed here is public. So are `pipelines.corpus` and `pipelines.quality`, of which corpora
+These names are public, and so are `pipelines.corpus` and `pipelines.quality`, of which corpora
 and custom profiles are made (docs/own.md), and `pipelines.transforms` (docs/own.md).
 All else may change without a word.
 """

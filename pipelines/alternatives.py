@@ -22,10 +22,10 @@ def agreeing(
     Where it is not used, a line says why.
 
     Args:
-        name: What the line calls it, such as "fastokens 0.3.5".
+        name: Its name in the line, such as "fastokens 0.3.5".
         make: Makes it.
         differs: Tries it on a few inputs, and returns a sentence on where it differs, or None.
-        instead: What the line calls the slow one.
+        instead: The slow library's name in the line.
     """
     try:
         fast = make()

@@ -43,7 +43,7 @@ from shards.summary import html_table
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Built:
-    """What a run made, added to, or found complete."""
+    """The dataset that a run made, added to, or found complete."""
 
     dataset: Dataset
     """The dataset, open."""
@@ -94,13 +94,13 @@ class Built:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimated:
-    """What a run would take, by a timed sample of its input."""
+    """The estimated cost of a run, by a timed sample of its input."""
 
     text: str
-    """What `--plan` prints."""
+    """The lines that `--plan` prints."""
     workers: int
     seconds: float
-    """Of the whole run, on so many workers like this machine's."""
+    """Of the whole run, on `workers` workers like this machine's."""
     documents: int
     """That are kept; duplicates are known across the parts of the sample alone."""
     tokens: int
@@ -173,7 +173,7 @@ def build(
 
 
 def estimate(corpus: str | ModuleType | Options, /, **options: Any) -> Estimated:
-    """Return what `build` would take with the same options, by a timed sample: `--plan` as a call.
+    """Estimate the cost of `build` with the same options, by a timed sample: `--plan` as a call.
 
     Nothing is written to the output.
 
@@ -240,7 +240,7 @@ def _module_of(corpus: str | ModuleType) -> str:
         return module
     raise UserError(
         f"there is no corpus {name!r}: {expected(name, corpus_names(), most=1)}, or the name of a "
-        "module of your own that has a Recipe called RECIPE and can be imported from here"
+        "module that has a Recipe called RECIPE and can be imported from here"
     )
 
 
@@ -248,8 +248,8 @@ def _check_not_script(name: str) -> None:
     """Check that worker processes can find a module of the user's."""
     if name == "__main__":
         raise UserError(
-            "a corpus or filter of your own cannot be in the script or notebook that is running "
-            "(__main__): worker processes import it by name. Put it into a file of its own beside "
+            "your own corpus or filter cannot be in the script or notebook that is running "
+            "(__main__): worker processes import it by name. Put it into a separate file next to "
             "it, such as notes.py, and name that module"
         )
 

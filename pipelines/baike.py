@@ -32,7 +32,7 @@ class BaikeOptions(Options):
     """The options of pipelines.baike."""
 
     separator: str = option("", decides=SEGMENTS, metavar="TEXT")
-    """What to put between the parts."""
+    """Separator between the parts."""
 
 
 def documents(record: Mapping[str, Any], options: BaikeOptions) -> tuple[Document]:

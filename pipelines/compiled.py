@@ -6,8 +6,8 @@ NUMBA_DISABLE_JIT=1 kernels are the Python functions that they are written as, a
 
 Compiled code is kept in `__pycache__` of this package, or in the user's cache folder where that
 cannot be written, by the sources of all kernels: a kernel is part of those that call it, and numba
-itself would only notice a change of the calling module. From other modules a kernel uses nothing
-but kernels and constants of its own module. What is compiled for one processor serves no other one:
+itself would only notice a change of the calling module. From other modules a kernel uses only
+kernels and constants of its own module. Code compiled for one processor serves no other one:
 numba keeps the code of both.
 """
 
@@ -62,7 +62,7 @@ class Kernel:
 
     @cached_property
     def compiled(self) -> Any:
-        """What numba makes of the function, or without numba's compiler, the function."""
+        """The compiled function; the function itself without numba's compiler."""
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return np.errstate(all="ignore")(self._function)
         try:

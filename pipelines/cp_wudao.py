@@ -50,7 +50,7 @@ _PLACES = np.dtype([("hash", "<u8"), ("file", "<i8"), ("offset", "<i8"), ("lengt
 
 @dataclass(kw_only=True)
 class PickCounts:
-    """What was read."""
+    """The records that were read."""
 
     records: int = 0
     damages: int = 0
@@ -79,7 +79,7 @@ class CopyWudao(Command):
     """seed of the choice"""
 
     def run(self) -> None:
-        """Copy what is asked for and print the closing line.
+        """Copy the requested files and print the closing line.
 
         Raises:
             UserError: A file cannot be read or written.
@@ -116,7 +116,7 @@ def copy_files(files: Sequence[InputFile], output: Path, *, wanted: int, seed: i
                 handle.write(block)
     holding = _holding(output)
     if len(present) + len(chosen) < wanted:
-        return f"{holding}, which is all of them ({wanted} were asked for)"
+        return f"{holding}, which is all of them ({wanted} were requested)"
     return f"{holding} ({len(chosen)} copied, {len(present)} there before)"
 
 
@@ -131,7 +131,7 @@ def copy_documents(
     """Copy the documents of least sample hash and return a line saying what the output holds.
 
     Args:
-        files: What to read.
+        files: The files to read.
         output: Where the documents go, under the names of their files.
         number: How many to take; None to take a share.
         share: The share to take.
@@ -163,7 +163,7 @@ def copy_documents(
         raise UserError(f"None of {counts.records} documents falls into the share; ask for more.")
     notes = [f"{taken} documents in {_holding(output)}"]
     if taken < (number or 0):
-        notes.append(f"all of them ({number} were asked for)")
+        notes.append(f"all of them ({number} were requested)")
     if counts.damages:
         notes.append(f"{counts.damages} damaged stretches left out")
     return ", ".join(notes)

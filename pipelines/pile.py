@@ -163,7 +163,7 @@ def is_taken(text: str, share: float, *, seed: int) -> bool:
 RECIPE = Recipe(
     name="pile",
     about="Clean, language-identify, deduplicate, tokenize and shuffle the Pile into token shards.",
-    # 00 to 29; val and test, which lie beside the folder of the training files, are not matched.
+    # 00 to 29; val and test, which are next to the folder of the training files, do not match.
     pattern=("[0-9][0-9].jsonl.zst", "[0-9][0-9].jsonl.gz", "[0-9][0-9].jsonl"),
     options=PileOptions,
     reading=always(InputFormat(format="jsonl", text_fields=("text",))),

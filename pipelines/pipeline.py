@@ -13,7 +13,7 @@ shuffled element in memory. With documents in segments, a kill costs the items u
 duplicates are found by hashes, a few bytes of each document.
 
 Where do the steps run? Inside ProcessSplits: a worker reads a split and cleans, identifies, judges
-and tokenizes it batch by batch. As transforms of your own pipelines they are in transforms.py,
+and tokenizes it batch by batch. transforms.py has them as transforms for other pipelines,
 whose WriteDataset ends in the same FindDuplicates, WriteShards and CommitManifest.
 
 Where are worker processes? On an engine its workers do an item in `process`. With the DirectRunner,
@@ -56,7 +56,7 @@ _NAMES = {
     "ranges": ("segments to cut", "Cut segments"),
     "merge": ("shards", "Merge shards"),
 }
-"""What the items of each stage are, and what is done with them, as an engine's page shows it."""
+"""The items of each stage and its work, as an engine's page shows them."""
 
 
 def dataset(
@@ -66,7 +66,7 @@ def dataset(
 
     Args:
         pipeline: Of Beam.
-        notes: What plans and items share: the job's options, files and records.
+        notes: Values that plans and items share: the job's options, files and records.
         steps: The names of the steps that a batch of documents goes through.
         dedup: none, exact or minhash, as --dedup says.
         grows: Whether there are earlier generations.
@@ -239,7 +239,7 @@ def run_job(notes: Notes, spec: JobSpec, runner: Runner, *, only_map: bool = Fal
     """Run a job on the runner that the command names, showing progress.
 
     Args:
-        notes: What its parts share.
+        notes: Values that its parts share.
         spec: The job, which the notes have.
         runner: Has the flags for Beam, and the worker processes of this machine.
         only_map: Whether the job ends with the segments.

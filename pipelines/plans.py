@@ -91,7 +91,7 @@ STAGES = ("map", "dedup", "known", "drops", "ranges", "merge")
 
 @dataclass(frozen=True, kw_only=True)
 class JobSpec:
-    """What the plans of a job share; `map` is what its items share."""
+    """The values that the plans of a job share; `map` has those that its items share."""
 
     corpus: Corpus
     """The corpus whose command this is."""
@@ -134,14 +134,14 @@ class JobFiles:
 
     files: Sequence[InputFile] = ()
     left_out: Mapping[InputFile, str] = field(default_factory=dict)
-    """What of the inputs cannot be read, and why; the report lists it."""
+    """Inputs that cannot be read, and why; the report lists them."""
     first_seen: Mapping[InputFile, float] = field(default_factory=dict)
     """When files were first seen, in seconds since 1970, where that is known."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mapped:
-    """What the map of a job has left."""
+    """The results of the map of a job."""
 
     records: Sequence[ProcessRecord]
     """Of its items, by file and place, without files that could not be mapped."""
@@ -218,7 +218,7 @@ def _spec_of(notes: Notes) -> JobSpec:
 
 
 def job_of(notes: Notes) -> Job:
-    """Return what the items of a job share."""
+    """Return the values that the items of a job share."""
     return _spec_of(notes).map
 
 
@@ -294,7 +294,7 @@ def forget_job(notes: Notes, prefix: str) -> None:
 
     Args:
         notes: Of the job.
-        prefix: What the names of its segments begin with.
+        prefix: The beginning of the names of its segments.
     """
     work = notes.work
     names = {}
@@ -322,7 +322,7 @@ def made_by(notes: Notes) -> Manifest | None:
 
 
 def planned_splits(notes: Notes) -> ProcessPlan:
-    """Return what a job maps, once that is planned."""
+    """Return the splits that a job maps, once they are planned."""
     planned: ProcessPlan = notes.get(_MAPPING)
     return planned
 
@@ -343,7 +343,7 @@ def run_stages(notes: Notes) -> Manifest | None:
 
 
 def mapped(notes: Notes) -> Mapped:
-    """Return what the map of a job has left.
+    """Return the results of the map of a job.
 
     Raises:
         UserError: The end of a file is missing.
@@ -383,7 +383,7 @@ def _answer(notes: Notes) -> Callable[[Stage], Records]:
 def _running(
     notes: Notes, spec: JobSpec, answer: Callable[[Stage], Records]
 ) -> RunningPlan[tuple[Deduplicated, Merged]]:
-    """Return the plan of what follows the map; in the driver each step of it is taken once."""
+    """Return the plan of the stages after the map; the driver takes each step of it once."""
     running: RunningPlan[tuple[Deduplicated, Merged]] | None
     running = notes.get(_RUNNING) if notes.are_here else None
     if running is None:

@@ -1,4 +1,4 @@
-"""What other thresholds would keep of a dataset's texts, from its audit tables alone.
+"""Shows how many documents other thresholds would keep, from the audit tables alone.
 
     python -m pipelines.rethreshold build/wudao --threshold gopher.min_words=30
     python -m pipelines.rethreshold build/wudao --language-threshold 0.65 --languages zh
@@ -6,7 +6,7 @@
 No text is read and nothing is written. Figures are exact wherever the counts allow it. Of a text
 that was dropped and would then be kept, only the bytes are known: tokens are estimated from those,
 by the tokens per byte of the tokenized texts in its language; what dedup and the stages between
-the rules and dedup would drop of such texts, by what they dropped of the texts that reached them.
+the rules and dedup would drop of such texts, by the share of the texts that they dropped.
 
 Steps are numbered in the order in which a text meets them: the language, its score, then each rule
 of the language. A text is dropped by the first step that it breaks.
@@ -53,7 +53,7 @@ AMOUNTS = ("documents", "bytes", "tokens")
 LANGUAGE, SCORE, FIRST_RULE = 0, 1, 2
 """Steps."""
 KEPT, DEDUPLICATED, SCREENED, EXCLUDED = FATES = range(4)
-"""What a run did with a text; SCREENED: dropped between rules and dedup; EXCLUDED: by a step."""
+"""The fate of a text in a run; SCREENED: dropped between rules and dedup; EXCLUDED: by a step."""
 
 _REACHED_DEDUP = [KEPT, DEDUPLICATED]
 _BATCH_ROWS = 1 << 17
@@ -61,8 +61,8 @@ _ROW = "{:<28} {:>17} {:>17} {:>17}"
 _RULE = "{:<40} {:>14} {:>12} {:>12} {:>12} {:>12}"
 _ESTIMATED = (
     "~ estimated. Tokens of texts that were never tokenized: from their bytes, by the tokens per "
-    "byte of the texts kept in their language. What dedup and the stages before it would drop of "
-    "such texts: the share that they dropped of those that reached them, by source; a duplicate of "
+    "byte of the texts kept in their language. Drops of such texts by dedup and the steps before "
+    "it: the share that they dropped of the texts that reached them, by source; a duplicate of "
     "a text that is now dropped is assumed to be dropped with it."
 )
 
@@ -88,7 +88,7 @@ class Rethreshold(Command):
     length: int = option(1024, type=positive, metavar="L")
     """length of a sample"""
     objective: str = option(GLM, choices=(GLM, CAUSAL))
-    """what samples are for: glm (L positions) or causal (L tokens)"""
+    """objective of the samples: glm (L positions) or causal (L tokens)"""
     json: bool = option(False)
     """the same as JSON, for programs"""
 
@@ -138,12 +138,12 @@ class Figure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepDrops:
-    """What one step drops."""
+    """The documents that one step drops."""
 
     step: str
     """language, language-score, or a threshold as written in the flag: zh:gopher.min_words."""
     reason: str
-    """What the account calls it."""
+    """The reason in the account."""
     bounds: tuple[str, str]
     """Now and then."""
     drops: tuple[int, ...]
@@ -158,7 +158,7 @@ class StepDrops:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """What thresholds would make of one source, or of all."""
+    """The result of thresholds for one source, or for all."""
 
     before_dedup: Mapping[str, Figure]
     """documents, bytes and tokens of the texts that the rules keep."""
@@ -171,7 +171,7 @@ class Forecast:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Recount:
-    """What two sets of thresholds do to the texts of one source in one language."""
+    """The effect of two sets of thresholds on the texts of one source in one language."""
 
     dropped: Counts
     """int64[2, steps], texts that a step drops, now and then."""
@@ -200,7 +200,7 @@ class Source:
 def forecasts(
     directory: AnyPath, manifest: Manifest, both: tuple[Thresholds, Thresholds], stride: int
 ) -> dict[str, Forecast]:
-    """Return what thresholds would make of each source of a dataset.
+    """Return the result of thresholds for each source of a dataset.
 
     Args:
         directory: The dataset.
@@ -313,7 +313,7 @@ def _recount(
             if when == NOW and ((own == EXCLUDED) != dropped).any():
                 raise DamageError(
                     f"{path}: the metrics of a text in {language!r} do not lead to the verdict "
-                    "beside them, so another version of the profiles made it. Build the dataset "
+                    "next to them, so another version of the profiles made it. Build the dataset "
                     "again with this version."
                 )
             first = np.argmax(broken[:, dropped], axis=0)
@@ -413,7 +413,7 @@ def _named(now: Counts, then: Amounts, *, exact: Sequence[bool]) -> dict[str, Fi
 
 
 def _steps(source: Source, both: tuple[Thresholds, Thresholds]) -> tuple[StepDrops, ...]:
-    """Return what each step drops: the languages, their score, then the rules by language."""
+    """Return the drops of each step: the languages, their score, then the rules by language."""
     languages = sorted(source.languages, key=lambda name: (both[THEN].group(name), name))
     return _merged(
         StepDrops(

@@ -59,11 +59,11 @@ class TextOptions(Options):
     provenance: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
     """Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename one."""
     format: str = option("auto", decides=SEGMENTS, choices=("auto", *get_args(Known)))
-    """What the files are: an array of objects (json), an object on each line (jsonl), objects that
-    take several lines (objects), a text on each line (lines), one text (file), parquet, arrow;
+    """Format of the files: an array of objects (json), one object per line (jsonl), objects that
+    take several lines (objects), one text per line (lines), one text (file), parquet, arrow;
     auto: decided by each file's name or first bytes."""
     newline: str = option("", decides=SEGMENTS, metavar="TEXT")
-    """What stands for a line break in plain text, as in '<n>'."""
+    """The mark of a line break in plain text, such as '<n>'."""
     min_chars: int = option(1, decides=SEGMENTS, metavar="N", type=count)
     """Minimum characters of a document."""
 
@@ -86,7 +86,7 @@ class TextOptions(Options):
             )
 
 
-@functools.lru_cache(maxsize=8)  # it is asked for each record
+@functools.lru_cache(maxsize=8)  # called for each record
 def _columns(provenance: tuple[str, ...]) -> list[tuple[str, str]]:
     """Return name and field of each column."""
     pairs = [item.rpartition("=") for item in provenance]

@@ -87,10 +87,10 @@ class Side:
     held: list[str]
     """Texts to measure with."""
     skipped: str
-    """What was not used, for the end; "" if all was."""
+    """The unused texts, for the last line; "" if all were used."""
 
     def counts(self, specs: Sequence[str]) -> dict[str, Any]:
-        """Return what the report says of it."""
+        """Return the line of the report about it."""
         return {
             "inputs": [*specs],
             "label": self.label,
@@ -113,7 +113,7 @@ class SideOptions:
         group="the texts",
     )
     positive_label: str = option("hq", type=_label, metavar="LABEL")
-    """what they get"""
+    """their label"""
     negative: tuple[str, ...] = option(
         MISSING,
         f"texts such as most of the corpus: {_AS_INPUT}",
@@ -123,14 +123,14 @@ class SideOptions:
         metavar="PATH",
     )
     negative_label: str = option("cc", type=_label, metavar="LABEL")
-    """what they get"""
+    """their label"""
     held_out: float = option(0.1, type=fraction, metavar="F")
     """share that measures the model"""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierOptions:
-    """What decides the bytes of a model, apart from the texts; the words are fastText's."""
+    """The options that decide the bytes of a model; the words are fastText's."""
 
     epochs: int = option(5, type=at_least_one, metavar="N", group="the model and its training")
     """rounds"""
@@ -298,7 +298,7 @@ def _library() -> Any:
 
 
 def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]:
-    """Return what each bound keeps of the texts held out, by the code that filters a corpus.
+    """Return the held-out texts that each bound keeps, by the code that filters a corpus.
 
     The precision is None where nothing is kept.
     """

@@ -3,7 +3,7 @@
     python -m pipelines.train_tokenizer --input DIR --vocab-size 50000 --output tokenizer.model
 
 By default, encoding and decoding give a text back unchanged: nothing is normalised, line breaks and
-rare characters are spelt in bytes, and runs of spaces have pieces of their own. The same input and
+rare characters are spelt in bytes, and runs of spaces have their own pieces. The same input and
 options give the same bytes.
 """
 
@@ -54,7 +54,7 @@ def _coverage(text: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerOptions:
-    """What decides the bytes of a model, apart from the texts."""
+    """The options that decide the bytes of a model."""
 
     vocab_size: int = option(MISSING, required=True, type=_vocab_size, metavar="N")
     """pieces, e.g. 50k; GLM's command tokens come on top"""
@@ -79,7 +79,7 @@ class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
     )
     """as for the corpus"""
     corpus: str = option("wudao", metavar="NAME")
-    """what the input is: a corpus, or a module that holds one"""
+    """the corpus of the input, or a module that has one"""
     output: Path = option(MISSING, required=True, type=local_path, metavar="PATH.model")
     """the model to write"""
     sample_bytes: int = option(50_000_000, type=positive, metavar="N")
@@ -132,7 +132,7 @@ def train(texts: Iterable[str], *, options: TokenizerOptions) -> bytes:
     """Return a SentencePiece model, always the same for the same texts and options.
 
     Raises:
-        UserError: there is too little text for so many pieces, or too varied a text for so few.
+        UserError: the text is too short for the number of pieces, or too varied.
     """
     faithful = options.normalization == "identity"
     sink = io.BytesIO()

@@ -49,11 +49,11 @@ class TrainingTextOptions:
     """Which texts of which corpus to train on."""
 
     corpus: str = option("text", metavar="NAME")
-    """what the input is: a corpus, or a module that holds one"""
+    """the corpus of the input, or a module that has one"""
     text_field: str = option("", metavar="NAME")
     """the field with the text, of corpus text; meta.body means body in meta"""
     format: str = option("", metavar="FORMAT")
-    """what the files are, of corpus text: json, jsonl, lines and so on"""
+    """format of the files of corpus text: json, jsonl, lines and so on"""
     skip_unreadable: bool = option(False)
     """continue without files that cannot be read"""
     sample_bytes: int = option(100_000_000, type=positive, metavar="N")
@@ -96,7 +96,7 @@ class Held:
     share: float
     """Of the records."""
     most_bytes: int
-    """What is above is trained on."""
+    """Larger hashes are trained on."""
 
 
 class TrainingTexts:
@@ -112,7 +112,7 @@ class TrainingTexts:
 
         Args:
             inputs: As --input of the corpus.
-            options: What to read.
+            options: The texts to read.
             holding: Which texts to hold back.
             program: Begins the lines that say what is read.
 
@@ -158,7 +158,7 @@ class TrainingTexts:
             raise UserError(f"There is no text to train on; {self.skipped() or 'nothing is read'}.")
 
     def skipped(self) -> str:
-        """Return what was not used, as a line for the end; "" if all was."""
+        """Return the last line about unused texts; "" if all were used."""
         names = {
             "records of the sample that cannot be read": REJECTS.intersection(self._unused),
             "documents of the sample that the corpus drops": self._unused.keys() - REJECTS,

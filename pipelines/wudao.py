@@ -39,7 +39,7 @@ class WudaoOptions(Options):
     )
     """Put the title before the content: always, never, or unless the content begins with it."""
     title_separator: str = option(" ", decides=SEGMENTS, metavar="TEXT")
-    """What to put between title and content."""
+    """Separator between title and content."""
     min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
     """Minimum characters of a document."""
 

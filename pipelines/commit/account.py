@@ -149,7 +149,7 @@ def closing_lines(
         made: The manifest.
         output: The folder of the dataset.
         left_out: How many files and folders of a source could not be read, if any.
-        cut: What is wrong with files that are read though their end is missing.
+        cut: The problems of files that are read though their end is missing.
         unknown: How many tokens are unknown, unless the tokenizer can spell everything.
     """
     shown = []

@@ -72,7 +72,7 @@ def describe(
     vocabulary: TableEntry,
     number: int,
 ) -> Manifest:
-    """Return the manifest of what a run made.
+    """Return the manifest of a run's results.
 
     Raises:
         DamageError: The account does not balance.
@@ -116,7 +116,7 @@ def grown(base: Manifest, made: Manifest) -> Manifest:
 
     Args:
         base: The dataset.
-        made: What would be the manifest if the generation were a dataset by itself.
+        made: The manifest that the generation would have as a dataset by itself.
     """
     (generation,) = made.generations
     if made.libraries != base.libraries:
@@ -138,7 +138,7 @@ def commit(
         output: The folder of the dataset.
         manifest: Of the dataset; its last generation is the new one.
         inputs: The input files of that generation, with their times.
-        run: What report.json holds besides the account.
+        run: The content of report.json besides the account.
         arrivals: When what it is made of came, in seconds since 1970, as far as that is known.
     """
     grows = len(manifest.generations) > 1
@@ -187,7 +187,7 @@ def lag_of(arrivals: Sequence[float]) -> dict[str, float]:
 
 
 def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Return what inputs.json says of other files than these."""
+    """Return the entries of inputs.json of other files than these."""
     now = {(file["source"], file["path"]) for file in inputs}
     return [file for file in read_inputs(output) if (file["source"], file["path"]) not in now]
 

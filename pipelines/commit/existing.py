@@ -1,4 +1,4 @@
-"""What an earlier run left in the output: a finished dataset."""
+"""A finished dataset that an earlier run left in the output."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ INPUTS = "inputs.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """What the files are called whose fingerprints stand for options, in a run and a dataset."""
+    """Names of the files whose fingerprints stand for options, in a run and a dataset."""
 
     tokenizers: tuple[TokenizerEntry, TokenizerEntry]
     """That of the run, and that of the dataset."""
@@ -37,7 +37,7 @@ class Files:
     """Options as they were given to the run, and to the dataset's as far as report.json says."""
 
     def shown(self, name: str, now: Any, before: Any) -> tuple[str, str]:
-        """Return what messages call both values of an option: files by their names."""
+        """Return both values of an option as messages show them: files by their names."""
         if name == "tokenizer":
             one, other = ((each.label, each.sha256) for each in self.tokenizers)
             return distinct_labels(one, other)
@@ -61,8 +61,8 @@ def check_options(
         manifest: Of the dataset.
         options: The options.
         output: Its folder.
-        advice: What the user can do where they differ.
-        files: What the options are called that are fingerprints of files.
+        advice: Advice for the user where they differ.
+        files: Names of the options that are fingerprints of files.
 
     Raises:
         UserError: It was not; the message names the options that differ.
@@ -184,7 +184,7 @@ def find_unseen(
 
     Args:
         manifest: Of the dataset.
-        listing: The present input. What cannot be read now is not gone.
+        listing: The present input. A file that cannot be read now is not gone.
         readings: How the files of each source are read.
         output: The folder of the dataset.
         rehash: Compare the content of every file; None: of those whose times are others.
@@ -264,7 +264,7 @@ def seen_files(
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """What inputs.json says of a file, except for `from`, where it was; older ones say less."""
+    """The entry of a file in inputs.json, without `from`, its location; older ones have less."""
 
     source: str
     path: str
@@ -275,7 +275,7 @@ class _Seen:
 
 
 def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
-    """Return what inputs.json says of each file; nothing if it is not there.
+    """Read inputs.json; {} if it is missing.
 
     Raises:
         DamageError: It is not what a run writes.

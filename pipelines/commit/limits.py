@@ -32,7 +32,7 @@ _FLAGS = {
     "contaminated": "--decontaminate names the texts that they share words with",
     "url-blocklist": "--url-blocklist names their addresses",
 }
-"""What decides that a document is dropped, by the reason."""
+"""The option or rule behind each reason to drop a document."""
 
 
 @dataclass(frozen=True)

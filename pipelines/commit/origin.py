@@ -38,7 +38,7 @@ _REPORT = "report.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """What decides whether a text is kept, once its language and metrics are known."""
+    """The options that decide whether a text is kept, given its language and metrics."""
 
     languages: frozenset[str] | None
     """The languages to keep; None: all."""
@@ -170,7 +170,7 @@ def given_paths(options: Options, facts: Iterable[str]) -> dict[str, Any]:
 
 
 def recorded_paths(directory: AnyPath) -> dict[str, Any]:
-    """Return what `given_paths` did of a dataset's run; empty where report.json does not say."""
+    """Return the `given_paths` of a dataset's run; empty where report.json lacks them."""
     path = directory / _REPORT
     with suppress(UserError):
         report = read_json(path) if path.is_file() else {}

@@ -1,4 +1,4 @@
-"""The share of a run's tokens that stand for what the tokenizer cannot spell.
+"""The share of a run's tokens that stand for text the tokenizer cannot spell.
 
 It is that of all documents that passed the rules, before duplicates are dropped, so that it does
 not depend on how the input was cut.

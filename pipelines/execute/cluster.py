@@ -126,7 +126,7 @@ def _check_runner(flags: Sequence[str]) -> None:
     name = PipelineOptions([*flags]).view_as(StandardOptions).runner or ""
     known = StandardOptions.KNOWN_RUNNER_NAMES
     if name and "." not in name and name not in known:
-        raise UserError(f"--runner {name}: {expected(name, known)}, or MODULE.CLASS of your own")
+        raise UserError(f"--runner {name}: {expected(name, known)}, or your own MODULE.CLASS")
 
 
 def beam_parser() -> Parser:

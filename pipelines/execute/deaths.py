@@ -1,4 +1,4 @@
-"""What a worker process knows of the workers that died at its item before it.
+"""Earlier deaths of workers at the same item, as a worker process knows them.
 
 The pool (workers.py) counts deaths in memory, and gives each new attempt at an item the places at
 which the attempts before it died. A function of many files names its place at each file, so that

@@ -1,7 +1,7 @@
-"""What the record of a finished item tells: counts, by names that a person reads.
+"""Counts from the record of a finished item, with readable names.
 
 Records are read as JSON, since the items of all stages come here. A count is named alike in every
-stage that has it, and says what report.json says of the same thing. Engines show the counts as
+stage that has it, and equals the figure of report.json. Engines show the counts as
 Beam's counters, this package's own line of progress some of them.
 """
 
@@ -22,12 +22,12 @@ _OF_COMPARISON = {
 
 
 def counter_name(stage: str, count: str) -> str:
-    """Return what an engine calls a count: each stage has names of its own on a job's page."""
+    """Return the name of a count on a job's page, where each stage has its own names."""
     return count if stage == "map" else f"{stage}: {count}"
 
 
 def figures(stage: str, record: Mapping[str, Any]) -> Counter[str]:
-    """Return what the record of an item counts; a reason without a record is left out."""
+    """Return the counts of an item's record; reasons without a record are left out."""
     counts = Counter(items=1)
     if stage == "map":
         segments = record["segments"]
@@ -63,7 +63,7 @@ def _add_verdicts(counts: Counter[str], tallies: list[Mapping[str, Any]]) -> Non
 
 
 def progress_counts(stage: str, record: Mapping[str, Any]) -> dict[str, int]:
-    """Return what the record of a finished item adds to the line of progress."""
+    """Return the amounts that a finished item adds to the progress line."""
     if stage not in ("map", "drops"):
         return {}
     counts = figures(stage, record)

@@ -1,4 +1,4 @@
-"""What the processes of a run do not import."""
+"""Modules that the processes of a run do not import."""
 
 import sys
 from collections.abc import Iterator

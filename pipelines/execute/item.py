@@ -1,4 +1,4 @@
-"""What a process does with an item, whoever hands it out: prepare once, run one at a time."""
+"""Processes items, whoever hands them out: prepare once, run one at a time."""
 
 import multiprocessing
 import os
@@ -21,7 +21,7 @@ _ONE_AT_A_TIME = threading.Lock()
 
 
 def packed(prepare: Callable[[Any], Any], argument: Any) -> bytes:
-    """Return what `run_packed` makes the function of that runs items: prepare(argument)."""
+    """Return the argument from which `run_packed` makes the function that runs items."""
     return pickle.dumps((prepare, argument))
 
 

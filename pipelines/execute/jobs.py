@@ -1,4 +1,4 @@
-"""What an engine calls a job: by its dataset, or as --job_name says."""
+"""The name of a job on an engine: that of its dataset, or --job_name."""
 
 import re
 import uuid
@@ -50,7 +50,7 @@ class _Prism(beam.PrismRunner):
     """Beam's own sends the name among the options, where Flink looks, and calls every job `job`."""
 
     def create_job_service_handle(self, job_service: Any, options: PipelineOptions) -> Any:
-        """Return Beam's client of a job service that is told the name."""
+        """Return Beam's client of a job service, which sends the name."""
         name = options.view_as(beam.GoogleCloudOptions).job_name
         service = _Named(job_service, name)
         return super().create_job_service_handle(service, options)  # type: ignore[no-untyped-call]

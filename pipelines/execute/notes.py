@@ -1,8 +1,8 @@
-"""What the parts of one job share: values by name, in this process or in files.
+"""Values that the parts of one job share, by name, in this process or in files.
 
 A job's plans, items and commit run in the driver with the DirectRunner, and in any worker of an
-engine. What they share is too large for a job's graph, which so holds the work folder and the run
-alone. In the driver the values stay in memory; elsewhere they are files of .work/job/RUN.
+engine. These values are too large for a job's graph, which contains only the work folder and the
+run. In the driver the values stay in memory; elsewhere they are files of .work/job/RUN.
 """
 
 import pickle

@@ -21,7 +21,7 @@ PAUSE_FACTOR = 20
 """The pause between two looks is at least this many times as long as the last look took."""
 
 _LOOK_SECONDS = 0.3
-"""Seconds between two looks at what the plans of a job on an engine have noted."""
+"""Seconds between two polls of the notes of a job's plans on an engine."""
 
 
 class StageProgress:
@@ -132,7 +132,7 @@ def _follow(notes: Notes, stages: Sequence[str], stop: threading.Event) -> None:
 
 
 def _planned(notes: Notes, stage: str, stop: threading.Event) -> Any:
-    """Return what the plan of a stage has noted, once it has; None if the job ends before."""
+    """Wait for the note of a stage's plan and return it; None if the job ends before."""
     pause = _LOOK_SECONDS
     while True:
         is_last = stop.is_set()

@@ -80,7 +80,7 @@ def run_pipeline(
 
     Args:
         pipeline: The job, made by `new_pipeline`.
-        notes: What its parts share.
+        notes: Values that its parts share.
         runner: Where it runs.
         stages: The names of its stages, in order.
 

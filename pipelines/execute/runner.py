@@ -61,7 +61,7 @@ class Runner:
 
         Args:
             items: Small picklable dataclasses.
-            payload: What `packed` returns.
+            payload: The result of `packed`.
 
         Raises:
             UserError: An item failed in a way that the user can fix, or its worker kept dying.

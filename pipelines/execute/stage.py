@@ -28,7 +28,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True)
 class Stage:
-    """What a plan yields: all items of a stage."""
+    """All items of a stage, as a plan yields them."""
 
     name: str
     items: Sequence[Any]
@@ -50,7 +50,7 @@ class StageKind:
     prepare: Callable[[Any], Callable[[Any], None]]
     """Returns the function that does an item and writes its record last."""
     argument: Callable[[Any], Any] = lambda job: job
-    """What `prepare` is given, of what all items of a job share."""
+    """The part of a job's shared values that `prepare` gets."""
     is_intact: Callable[[Any, Any, Any, Mapping[str, int] | None], bool]
     """Whether the files are there that a record of an earlier job names: is_intact(job, item,
     record, sizes), with the sizes of all files in the stage's folder, None if they are not known.
@@ -70,7 +70,7 @@ class Listed:
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """What the plan of a stage knows, for the driver and for report.json."""
+    """The facts of a stage's plan, for the driver and for report.json."""
 
     weights: Mapping[str, int]
     """How much each item counts in the progress, by name: bytes of input, or 1."""
@@ -79,7 +79,7 @@ class Planned:
     started: float
     """When the stage was planned, in seconds since 1970."""
     messages: Sequence[tuple[int, str]] = ()
-    """What a plan logged in a worker of an engine: levels and texts."""
+    """The log lines of a plan in a worker of an engine: levels and texts."""
 
 
 def list_items(
@@ -93,7 +93,7 @@ def list_items(
         notes: Of the job.
         stage: Its items.
         sizes: Of all files in the folder of the stage, by name.
-        messages: What the plan logged.
+        messages: The log lines of the plan.
     """
     listed = [
         Listed(place, item, f"{item.name}.json" in sizes) for place, item in enumerate(stage.items)
@@ -123,7 +123,7 @@ def is_done(
 
     Args:
         kind: Of its stage.
-        job: What all items share.
+        job: The values that all items share.
         listed: The item.
         folder: The folder of its record.
         sizes: Of all files in the folder; None asks for each.
@@ -147,7 +147,7 @@ def do_here(
         notes: Of the job.
         stage: The name of the stage.
         kind: How its items are done.
-        job: What they share.
+        job: The values that they share.
         listed: All items.
         runner: Has the worker processes.
     """
@@ -229,7 +229,7 @@ class RunningPlan(Generic[Result]):
         return found if found is not None and found.name == name else Stage(name, ())
 
     def result(self) -> Result:
-        """Return what the plan comes to, once all of its stages are done."""
+        """Return the result of the plan, once all of its stages are done."""
         while not self._results:
             self._continue()
         return self._results[0]

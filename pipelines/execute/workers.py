@@ -3,12 +3,12 @@
 Beam's own multi-processing ends or hangs with the first worker that dies, and deals items out in
 advance. Here each worker is a child process that runs an item and gets the next one when it is
 done. The driver knows which item a dead child was running, starts another child and tries again. An
-item whose child died twice is tried once more with nothing running beside it, so that it is not
+item whose child died twice is tried once more while nothing else runs, so that it is not
 blamed for the memory that others take.
 
 Children are forked from a process that has only imported modules (multiprocessing's fork server):
 imports cost a second of CPU, models must not be loaded before a fork, since their libraries start
-threads. What they run is a function of a module, so they leave the driver's script alone: it needs
+threads. They run a function of a module and do not import the driver's script, so it needs
 no `if __name__ == "__main__"`.
 """
 
@@ -57,14 +57,14 @@ def num_workers(requested: int, *, work_bytes: int) -> int:
 
 @dataclass(eq=False)
 class _Job:
-    """What a child is to call."""
+    """The function that a child calls."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     item: Any
-    """What it is, for messages."""
+    """Its name in messages."""
     place: str = ""
-    """What of the item its child works on, if the child has named it."""
+    """The part of the item that its child works on, if the child has named it."""
     deaths: tuple[str, ...] = ()
     """Where each of its children died."""
     result: Any = None
@@ -87,7 +87,7 @@ class Workers:
 
     num_workers: int
     run: Callable[[bytes, Any], object]
-    """What a child calls for each item: run(payload, item); what it returns is not used."""
+    """The function that a child calls for each item: run(payload, item), without a result."""
     preload: Sequence[str] = ()
     """Modules that children find imported, where they are the first of this process."""
     _children: list[_Child] = field(default_factory=list)
@@ -117,7 +117,7 @@ class Workers:
     def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
         """Return function(argument), called in a child that later also runs items.
 
-        What it logs as a warning is shown.
+        Its warnings are shown.
 
         Raises:
             UserError: The function raised it, or MAX_DEATHS children died of it.
@@ -197,8 +197,8 @@ def _count_death(job: _Job, exitcode: int | None) -> None:
     job.place = ""
     if len(job.deaths) >= getattr(job.item, "most_deaths", MAX_DEATHS):
         raise UserError(
-            f"a worker died {len(job.deaths)} times at the same item, the last time with nothing "
-            f"running beside it: {_cause(exitcode)}. The item: {job.deaths[-1]}. Finished work is "
+            f"a worker died {len(job.deaths)} times at the same item, the last time while nothing "
+            f"else ran: {_cause(exitcode)}. The item: {job.deaths[-1]}. Finished work is "
             "kept; the same command tries again"
         )
 
@@ -242,7 +242,7 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
     """Run items until the driver ends; what an item raises is sent back."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
     keep_pandas_out()
-    log_errors()  # what libraries warn of, the driver has shown
+    log_errors()  # the driver has shown the warnings of libraries
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
         try:

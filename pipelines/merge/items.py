@@ -73,7 +73,7 @@ class SlotItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRecord:
-    """What an item wrote and counted; a source without documents has no shards."""
+    """The files and counts of an item; a source without documents has no shards."""
 
     shards: tuple[ShardEntry, ...] = ()
     validation: tuple[ShardEntry, ...] = ()

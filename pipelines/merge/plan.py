@@ -69,7 +69,7 @@ def merge(
             dropped=dedup.dropped(source),
             fraction=sharding.validation,
         )
-        # What is cut into ranges lacks what dedup dropped.
+        # Segments that are cut into ranges lack the documents that dedup dropped.
         drops = dedup if cut[source] is index else Deduplicated()
         items[source] = _items(cut[source], source, drops, shards=shards[source], holdout=holdout)
     slots = _slot_items(index, dedup)

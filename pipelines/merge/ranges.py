@@ -47,7 +47,7 @@ FEW_SLICES, MIN_ROWS = 100_000, 1024
 more slices than the first, which have fewer rows than the second on average."""
 
 PASS_WEIGHT = 2
-"""What a slice that is cut counts: tokens are read in pieces, twice the requests of a shard's."""
+"""The cost of a slice that is cut: tokens are read in pieces, twice the requests of a shard's."""
 
 ROWS_PER_RANGE = 4_000_000
 """Rows of .audit that a new segment has at most, about."""
@@ -118,7 +118,7 @@ def choose_cut(segments: int, shards: int, *, rows: float, remote: bool) -> int:
 
 
 def num_slices(segments: int, shards: int, cut: int) -> int:
-    """Return how many slices are read of segments that are so cut, and of what they become."""
+    """Return how many slices are read of segments cut this way, and of the ranges made of them."""
     # Of as many segments as there are ranges one is made in each range.
     read = PASS_WEIGHT * segments * cut if cut > 1 else 0
     return read + -(-segments // cut) * shards
@@ -190,9 +190,9 @@ def _task(
 
 
 def _planned(plan: SegmentIndex, item: RangeItem) -> PlannedSegment:
-    """Return what a plan lists instead of segments: an even share of their sums.
+    """Return the entries of a plan instead of segments: an even share of their sums.
 
-    What merge asks for is the sum over a source, as it was before dedup.
+    Merge only needs the sum over a source, as it was before dedup.
     """
     members = [plan.segments[number] for number in item.numbers]
 
@@ -265,7 +265,7 @@ def _write_documents(
         stem: The stem of the new segment.
         stems: Those of the segments by number, in the order of identities.
         within: The range.
-        drops: What dedup dropped of them in the range.
+        drops: The documents that dedup dropped in the range.
         pieces: The range in parts, whose tokens are read at once.
         dtype: Type of a token.
     """

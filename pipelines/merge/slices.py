@@ -1,6 +1,6 @@
-"""What a merge item takes out of segments for a range of the order: documents, audit rows, rejects.
+"""Slices of segments for a range of the order: documents, audit rows, rejects.
 
-What dedup dropped and what is held out is left out; the validation shard takes what is held out.
+Dropped and held-out documents are left out; the validation shard has the held-out ones.
 `shards/merged.py` sorts the slices by order, and `items.py` writes them as a shard.
 """
 
@@ -72,7 +72,7 @@ def find_documents(
 
 
 def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> ShardSlice:
-    """Return what find_documents returns, with the tokens; arguments as there."""
+    """Return the result of find_documents, with the tokens; arguments as there."""
     return with_tokens(stem, find_documents(stem, within, dropped=dropped, holdout=holdout))
 
 
@@ -153,7 +153,7 @@ def merged_rows(
         stems: The segments by their number.
         suffix: audit or rejects; every segment has the file.
         within: The range of orders.
-        drops: What dedup dropped in the range.
+        drops: The documents that dedup dropped in the range.
     """
 
     def read(item: tuple[int, AnyPath]) -> pa.Table:
@@ -197,7 +197,7 @@ def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -
     Args:
         stems: The segments by their number; they hold texts.
         within: The range of orders.
-        drops: What dedup dropped in the range.
+        drops: The documents that dedup dropped in the range.
     """
     rows = merged_rows(stems, "audit", within, drops=drops)
     rows = rows.append_column("text", merged_texts(stems, within)["text"])

@@ -1,1 +1,1 @@
-"""What the stages of a run hand to each other, in files."""
+"""The files that the stages of a run hand to each other."""

@@ -88,7 +88,7 @@ def audit_rows(
     Args:
         rows: The rows.
         reasons: Why each row was dropped, null where it was kept.
-        schema: What audit_schema returns for the run.
+        schema: The result of audit_schema for the run.
     """
     verdicts = [
         KEPT if reason is None else QUARANTINED if reason in REJECTS else DROPPED

@@ -1,4 +1,4 @@
-"""What the items after the map work from, written once instead of sent along with every item."""
+"""The numbered list of all segments, written once instead of sent along with every item."""
 
 import hashlib
 from collections.abc import Iterable
@@ -62,7 +62,7 @@ class PlannedSegment:
 
 @dataclass(frozen=True, kw_only=True)
 class Earlier:
-    """What an earlier generation of the dataset leaves for dedup: paths, relative to the output.
+    """The files of an earlier generation that dedup reads: paths, relative to the output.
 
     The k-th of n tables holds the hashes, or the orders, of Range.of(k, n).
     """
@@ -85,7 +85,7 @@ class Earlier:
             dedup: none, exact or minhash, as --dedup says.
 
         Raises:
-            UserError: Near-duplicates are asked for, and the generation has no bands.
+            UserError: Dedup of near-duplicates needs bands, which the generation lacks.
         """
         groups = _by_kind(generation.signatures)
         bands = tuple(paths for kind, paths in groups.items() if kind.startswith("band-"))
@@ -113,7 +113,7 @@ class Earlier:
 
 
 def _by_kind(tables: Iterable[TableEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the paths of signature tables by what precedes the number in their names."""
+    """Return the paths of signature tables by the part of their names before the number."""
     groups: dict[str, tuple[str, ...]] = {}
     for path in sorted(table.path for table in tables):
         kind = PurePosixPath(path).stem.rpartition("-")[0]

@@ -12,7 +12,7 @@ from shards.storage.sparse import BLOCK_ROWS, SparseTable, sorted_keys
 from shards.tables import between
 
 PIECE_BYTES = 2 << 20
-"""What is read of a table at a time."""
+"""The rows of a table that are read at a time."""
 
 
 def matching_rows(path: AnyPath, key: str, values: np.ndarray, *, within: Range) -> pa.Table:

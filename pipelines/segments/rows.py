@@ -1,4 +1,4 @@
-"""What travels between the stages: batches of rows, one a document, and the verdicts on them."""
+"""Batches of rows, one per document, and the verdicts on them, as steps exchange them."""
 
 from dataclasses import dataclass
 
@@ -64,7 +64,7 @@ READ = pa.schema(
         ("text", pa.large_string()),
     ]
 )
-"""What the first stage is given; a corpus appends its columns of provenance, and PATH follows.
+"""Columns for the first step; a corpus appends its columns of provenance, and PATH follows.
 
 position and length are in bytes of the uncompressed file (or row number and 1); bytes counts the
 UTF-8 bytes of prompt and text as read; group is the part of the corpus that the account lists
@@ -74,7 +74,7 @@ separately ("" where it has none).
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What a stage says of a batch: the same rows with its columns added, and a reason per row.
+    """The result of a step for a batch: the same rows with its columns added, and a reason per row.
 
     `reasons` is a string array of the batch's length, null where the document is kept.
     """
@@ -98,7 +98,7 @@ def whole_texts(rows: pa.RecordBatch | pa.Table) -> pa.Array | pa.ChunkedArray:
 
 
 def utf8(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return what a column of large_string without nulls is made of.
+    """Return the buffers of a column of large_string without nulls.
 
     Returns:
         Bytes that hold all texts (uint8[m]), and where in them each of the texts begins and the

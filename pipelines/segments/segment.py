@@ -41,7 +41,7 @@ REJECT = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SieveCounts:
-    """What a segment hands on to dedup."""
+    """The files of a segment that dedup reads."""
 
     texts: int = 0
     """Distinct texts: rows of .hashes."""

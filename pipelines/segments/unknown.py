@@ -1,4 +1,4 @@
-"""Tokens that stand for what a tokenizer cannot spell: how many there are, by language."""
+"""Counts the tokens that stand for text a tokenizer cannot spell, by language."""
 
 from dataclasses import dataclass
 
@@ -15,7 +15,7 @@ class UnknownTokens:
     tokens: int
     """All tokens."""
     unknown: int
-    """Those that stand for what the tokenizer cannot spell."""
+    """The tokens that stand for text the tokenizer cannot spell."""
 
 
 def count_unknown(documents: pa.Table) -> dict[str, UnknownTokens]:
