@@ -1,6 +1,7 @@
-"""Datasets as text to read: the whole in one screen, one document, statistics."""
+"""Datasets as text to read: the whole on one screen, one document, statistics."""
 
 import re
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,8 +17,9 @@ from shards.storage.arrow import reraise_as_damage
 from shards.summary import FIGURES, figures, source_rows, source_splits
 
 _NUM_IDS = 32
+_WIDTH = 80
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
-_GENERATION = "{:>10}  {:<16} {:>8} {:>7} {:>12} {:>16} {:>6} {:>10} {:>8}"
+_GENERATION = "{:>10}  {:<15} {:>8} {:>6} {:>10} {:>13} {:>6} {:>8} {:>7}"
 NUM_FIRST, NUM_LAST, MIN_HIDDEN = 2, 8, 2
 """Generations shown from the beginning and the end; fewer than the last are not worth hiding."""
 
@@ -27,18 +29,30 @@ MAX_REMOVALS, MAX_SOURCES = 4, 13
 _QUANTILES = (0.5, 0.9)
 
 
-USUAL: Mapping[str, Any] = {
-    "dedup": "exact",
-    "language_threshold": 0.5,
-    "languages": ["en", "zh"],
-    "minhash_threshold": 0.7,
-    "pii": "keep",
-    "sample": 1.0,
-    "shard_tokens": 100_000_000,
-    "split_bytes": 128 << 20,
-    "validation": 0.001,
+_SHORT = {"min_chars": 101}
+USUAL: Mapping[str, Mapping[str, Any]] = {
+    "": {
+        "dedup": "exact",
+        "language_threshold": 0.5,
+        "languages": ["en", "zh"],
+        "lid_model": "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83",
+        "minhash_threshold": 0.7,
+        "pii": "keep",
+        "sample": 1.0,
+        "shard_tokens": 100_000_000,
+        "split_bytes": 128 << 20,
+        "validation": 0.001,
+    },
+    "cc_news": _SHORT,
+    "fineweb": {"min_chars": 1},
+    "openwebtext": {**_SHORT, "language_threshold": 0.0, "languages": ["en"]},
+    "pile": {"recipe": "all"},
+    "text": {"format": "auto", "id_field": "id", "min_chars": 1, "text_field": "text"},
+    "wudao": {**_SHORT, "title": "unless-repeated", "title_separator": " "},
+    "zhidao": {**_SHORT, "min_best_chars": 11},
+    "zhihu": {**_SHORT, "min_votes": 1001},
 }
-"""Defaults of the pipelines' options, except those that are off. The overview leaves them out."""
+"""Defaults of the pipelines' options, except those that are off: of all corpora and of each."""
 
 
 def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
@@ -51,10 +65,14 @@ def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
         f"tokenizer  {tokenizer.name} ({tokenizer.spec}), {tokenizer.pieces:,} pieces, "
         f"padded to {tokenizer.vocabulary_size:,}, {tokenizer.dtype}"
     )
-    yield f"special    {_pairs(tokenizer.special)}"
-    options = manifest.options if everything else dict(_chosen(manifest.options))
-    yield f"options    {_pairs(options) or 'the usual ones (--all)'}"
-    yield f"libraries  {_pairs(manifest.libraries)}"
+    if everything:
+        yield f"special    {_pairs(tokenizer.special)}"
+        yield f"options    {_pairs(manifest.options)}"
+        yield f"libraries  {_pairs(manifest.libraries)}"
+    else:
+        changed = dict(changed_options(manifest.corpus, manifest.options))
+        options = _pairs(changed) or "the defaults (--all shows them)"
+        yield from textwrap.wrap(f"options    {options}", _WIDTH, subsequent_indent=" " * 11)
     removals = [
         f"removed    {_documents(removal.documents.rows)} at manifest {removal.number}: "
         f"{removal.reason}"
@@ -68,17 +86,32 @@ def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
     yield from _first(rows, None if everything else MAX_SOURCES, what="sources and splits")
 
 
-def _chosen(options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the options that are neither off nor as usual, models by the beginning of their hash.
+def changed_options(corpus: str, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the options that differ from the defaults, models by the beginning of their hash.
 
-    The line above has the tokenizer.
+    The tokenizer is left out: a dataset always has one.
+
+    Args:
+        corpus: The name of the corpus, which has defaults too.
+        options: Of the dataset, or of one of its sources.
     """
+    usual = {**USUAL[""], **USUAL.get(corpus, {})}
     for name, value in options.items():
-        of_rules = isinstance(value, Mapping) and "profiles" in value
-        shown = value["profiles"] if of_rules else value
-        if shown and shown != ["none"] and shown != USUAL.get(name) and name != "tokenizer":
+        shown = value
+        if name == "corpora":
+            shown = [f"{source}={_source(each)}" for source, each in value.items()]
+        elif isinstance(value, Mapping) and "profiles" in value:
+            shown = value["profiles"]
+        if shown and shown not in (["none"], usual.get(name)) and name != "tokenizer":
             is_hash = isinstance(shown, str) and re.fullmatch("[0-9a-f]{64}", shown)
             yield name, f"{shown[:8]}…" if is_hash else shown
+
+
+def _source(options: Mapping[str, Any]) -> str:
+    """Return the corpus of a source, with its options that differ from the defaults."""
+    others = {name: value for name, value in options.items() if name != "corpus"}
+    changed = _pairs(dict(changed_options(options["corpus"], others)))
+    return f"{options['corpus']} ({changed})" if changed else str(options["corpus"])
 
 
 def _first(lines: Sequence[str], most: int | None, *, what: str) -> Iterator[str]:
@@ -152,6 +185,8 @@ def _pairs(values: Mapping[str, Any]) -> str:
 
 
 def _shown(value: object) -> object:
+    if isinstance(value, list):
+        return ",".join(map(str, value))
     is_hidden = isinstance(value, str) and value != value.strip()
     return repr(value) if is_hidden else value
 

@@ -3,7 +3,7 @@
 from dataclasses import MISSING, dataclass
 
 from pipelines.report.page import page
-from pipelines.report.write import PAGE, REPORT, write_html
+from pipelines.report.write import PAGE, REPORT, shown_name, write_html
 from shards.commands.command import Command
 from shards.commands.flags import WORD, option, positive
 from shards.commands.shown import print_line
@@ -46,7 +46,8 @@ class DrawReport(Command):
         with shape_expected(
             path, "copy it from where the dataset was made, or build the dataset again"
         ):
-            html = page(manifest, report, corpus_size=self.corpus_size)
+            name = shown_name(self.dataset)
+            html = page(name, manifest, report, corpus_size=self.corpus_size)
         output = self.output or self.dataset / PAGE
         write_html(output, html)
         print_line(str(output))

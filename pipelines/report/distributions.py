@@ -4,23 +4,19 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.report.formats import short
-from pipelines.report.pictures import Picture, caption, histogram, quantile
+from pipelines.report.pictures import (
+    EVERY_LANGUAGE,
+    OTHER_LANGUAGES,
+    Bound,
+    Picture,
+    Summary,
+    histogram,
+    quantile,
+    summaries,
+)
 from pipelines.segments.histograms import PLAIN, Histogram, add_histograms
 
-_TITLES = {
-    "bytes": "Length in bytes",
-    "tokens": "Length in tokens",
-    "score": "Language score",
-}
-_SIDES = {"<": "min", ">": "max"}
-_EVERY_LANGUAGE = "all"
-_LANGUAGE_NAMES = {"*": "every other language", _EVERY_LANGUAGE: "every language"}
-_MAX_NAMED = 12
-"""Characters that the names of languages take in the label of a line; others are counted."""
-
-Bounds = Mapping[tuple[float, str], Sequence[str]]
-"""Languages by bound and comparison."""
+_SIDES = {"<": "minimum", ">": "maximum"}
 
 
 @dataclass(frozen=True)
@@ -30,12 +26,7 @@ class Distribution:
     name: str
     counts: Mapping[str, Histogram]
     """By verdict."""
-    bounds: Bounds
-
-    @property
-    def title(self) -> str:
-        """What a person calls the figure."""
-        return _TITLES.get(self.name, self.name)
+    bounds: Sequence[Bound]
 
     @property
     def is_constant(self) -> bool:
@@ -48,27 +39,14 @@ class Distribution:
         return quantile(next(filter(None, self.counts.values())), 0.5)
 
     @property
-    def caption(self) -> str:
-        """Numbers, medians and ranges in words."""
-        return caption(self.counts)
-
-    @property
-    def thresholds(self) -> list[str]:
-        """Each bound with the languages for which it holds."""
-        return [
-            f"{_SIDES[comparison]} {short(bound)}: "
-            + ", ".join(_LANGUAGE_NAMES.get(language, language) for language in languages)
-            for (bound, comparison), languages in sorted(self.bounds.items())
-        ]
+    def summaries(self) -> list[Summary]:
+        """Numbers, medians and ranges of the kept and the dropped documents."""
+        return list(summaries(self.counts))
 
     @property
     def picture(self) -> Picture:
         """The picture, with a line for each bound."""
-        labels = [
-            (bound, _label(bound, comparison, languages))
-            for (bound, comparison), languages in self.bounds.items()
-        ]
-        return histogram(self.counts, labels)
+        return histogram(self.counts, self.bounds)
 
 
 def distributions(
@@ -94,21 +72,17 @@ def distributions(
     }
 
 
-def _bounds(name: str, rules: Mapping[str, Any], threshold: float | None) -> Bounds:
-    """Return the languages of each bound on a figure."""
+def _bounds(name: str, rules: Mapping[str, Any], threshold: float | None) -> list[Bound]:
+    """Return the bounds on a figure, the smallest first."""
     bounds: dict[tuple[float, str], list[str]] = {}
-    for language, own_rules in sorted(rules.items()):
-        for rule in own_rules:
+    for language, of_language in sorted(rules.items()):
+        for rule in of_language:
             if rule["metric"] == name:
-                bounds.setdefault((rule["bound"], rule["comparison"]), []).append(language)
+                named = OTHER_LANGUAGES if language == "*" else language
+                bounds.setdefault((rule["bound"], rule["comparison"]), []).append(named)
     if name == "score" and threshold:
-        bounds[threshold, "<"] = [_EVERY_LANGUAGE]
-    return bounds
-
-
-def _label(bound: float, comparison: str, languages: Sequence[str]) -> str:
-    label = f"{_SIDES[comparison]} {short(bound)}"
-    if languages in (["*"], [_EVERY_LANGUAGE]):
-        return label
-    named = ",".join(languages)
-    return f"{label} {named if len(named) <= _MAX_NAMED else f'{len(languages)} lang.'}"
+        bounds[threshold, "<"] = [EVERY_LANGUAGE]
+    return [
+        Bound(value, _SIDES[comparison], languages)
+        for (value, comparison), languages in sorted(bounds.items())
+    ]

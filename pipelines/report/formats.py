@@ -5,6 +5,7 @@ from typing import Any
 
 _SIZES = (" B", " kB", " MB", " GB", " TB", " PB", " EB")
 _COUNTS = ("", " thousand", " million", " billion", " trillion", " quadrillion")
+_TEN_THOUSAND, _CHINESE_COUNTS = 10_000, ("", " 万", " 亿", " 万亿")
 _DUMP_BYTES, _DUMP_WIDTH = 64, 16
 
 
@@ -28,6 +29,14 @@ def byte_size(num_bytes: float) -> str:
 def amount(number: float) -> str:
     """Return a number to three figures: 65.8 thousand, 1.2 trillion."""
     return _scaled(number, _COUNTS)
+
+
+def chinese_amount(number: float) -> str:
+    """Return a number to three figures as Chinese counts it: 6.58 万, 1.2 万亿."""
+    power = 0
+    while round(number, 1) >= _TEN_THOUSAND and power < len(_CHINESE_COUNTS) - 1:
+        number, power = number / _TEN_THOUSAND, power + 1
+    return f"{short(number)}{_CHINESE_COUNTS[power]}"
 
 
 def tick(number: float) -> str:

@@ -1,25 +1,10 @@
-"""The languages of the page: Chinese names beside its English ones, and those of texts it shows."""
+"""The languages of the texts that the page shows."""
 
-import json
 import re
-from functools import cache
-from pathlib import Path
 
 from pipelines.corpus.languages import plain_code
 
 _LABEL = re.compile(r"([a-z]{2,3})(?:[_-]([A-Za-z]{2,4}))?")
-
-
-def chinese(name: str) -> str:
-    """Return the Chinese name of what the page names, "" for names that come from elsewhere."""
-    return _names().get(name, "")
-
-
-@cache
-def _names() -> dict[str, str]:
-    path = Path(__file__).parent / "templates" / "chinese.json"
-    names: dict[str, str] = json.loads(path.read_bytes())
-    return names
 
 
 def language_tag(label: str | None) -> str:

@@ -11,41 +11,53 @@ from typing import TYPE_CHECKING, Any
 
 from pipelines.report import formats, sections
 from pipelines.report.distributions import distributions
-from pipelines.report.languages import chinese, language_tag
+from pipelines.report.languages import language_tag
 from pipelines.report.projection import run_costs, text_read
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from shards.commands.flags import flag_of
-from shards.commands.shown import visible
 from shards.errors import UserError
 from shards.manifest import Manifest, Totals, sum_shards
+from shards.show import changed_options
 
 if TYPE_CHECKING:
-    from jinja2 import Environment, Template
+    from jinja2 import Environment
 
 _FILTERS = (
     formats.amount,
     formats.byte_size,
+    formats.chinese_amount,
     formats.duration,
     formats.hex_dump,
     formats.option_text,
     formats.percent,
     formats.short,
     formats.whole,
+    sections.by_size,
     sections.in_order,
     sections.sums,
-    chinese,
     language_tag,
     flag_of,
 )
 
 
-def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | None = None) -> str:
+_FOLDED = ("Subsets", "Unknown tokens", "Duplicates", "Wall time", "Inputs", "About")
+"""Sections that are opened by a click."""
+
+
+def page(
+    name: str,
+    manifest: Manifest,
+    report: Mapping[str, Any],
+    *,
+    corpus_size: int | None = None,
+) -> str:
     """Return the page as HTML, a function of its arguments alone.
 
     Args:
+        name: The dataset's folder as people read it.
         manifest: Of the dataset.
         report: What report.json holds.
-        corpus_size: Bytes of text to project to, besides the usual sizes.
+        corpus_size: Bytes of text to project to, in addition to the usual sizes.
 
     Raises:
         UserError: The report is of an older corpusmill and lacks what the page shows.
@@ -65,30 +77,35 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
     def run_totals(source: str, split: str) -> Totals:
         return sum_shards(last.shards(source, split=split))
 
+    costs = run_costs(last, report)
+    has_projection = costs is not None and (costs.is_projectable or bool(corpus_size))
     duplicates = dict(sections.duplicates(report.get("dedup", {})))
     unknown = sections.unknown_tokens(report.get("unknown_tokens", {}))
-    costs = run_costs(last, report)
     shown = {
         "Funnel": True,
-        "Parts": any(report["groups"].values()),
-        "Unknown tokens": bool(unknown),
+        "Examples": True,
+        "Unreadable records": sections.has_rejects(report),
         "Distributions": True,
         "Duplicates": bool(duplicates),
-        "Examples": True,
-        "Rejects": sections.has_rejects(report),
-        **dict.fromkeys(("Throughput", "Wall time", "Projection"), costs is not None),
+        "Subsets": any(report["groups"].values()),
+        "Unknown tokens": bool(unknown),
+        "Speed": costs is not None,
+        "Wall time": costs is not None,
+        "Projection": has_projection,
         "Settings": True,
         "Inputs": True,
+        "About": True,
     }
-    template = _environment().get_template("page.html.j2")
-    html = _rendered(
-        template,
+    return _rendered(
+        name=name,
         manifest=manifest,
         report=report,
+        changed=dict(changed_options(manifest.corpus, manifest.options)),
         corpus_size=corpus_size,
         costs=costs,
         distributions=distributions(report, manifest.options),
         duplicates=duplicates,
+        folded=_FOLDED,
         run_totals=run_totals,
         sections={_section_id(title): title for title, has_content in shown.items() if has_content},
         shard_totals=shard_totals,
@@ -96,16 +113,14 @@ def page(manifest: Manifest, report: Mapping[str, Any], *, corpus_size: int | No
         unknown=unknown,
         verdicts=(KEPT, DROPPED, QUARANTINED),
     )
-    # The whole page at once, so that no text can be forgotten; the templates hold nothing hidden.
-    return visible(html) + "\n"
 
 
-def _rendered(template: "Template", **values: Any) -> str:
+def _rendered(**values: Any) -> str:
     # Imported where a page is written: most processes of a run write none.
     from jinja2 import TemplateError  # noqa: PLC0415
 
     try:
-        return template.render(**values)
+        return _environment().get_template("page.html.j2").render(language="both", **values) + "\n"
     except TemplateError as error:
         raise ValueError(str(error)) from error
 
@@ -117,14 +132,8 @@ def _section_id(title: str) -> str:
 @cache
 def _environment() -> "Environment":
     # Imported where a page is written: most processes of a run write none.
-    from jinja2 import Environment, PackageLoader, StrictUndefined  # noqa: PLC0415
+    from shards.view.html import environment  # noqa: PLC0415
 
-    environment = Environment(
-        loader=PackageLoader("pipelines.report"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    environment.filters |= {function.__name__: function for function in _FILTERS}
-    return environment
+    filled = environment("pipelines.report")
+    filled.filters |= {function.__name__: function for function in _FILTERS}
+    return filled

@@ -5,27 +5,55 @@ in per cent of the picture, so nothing here knows how large it will be.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from pipelines.report.axis import Axis, axis_of
-from pipelines.report.formats import amount, percent, short
+from pipelines.report.formats import percent, short
 from pipelines.segments.histograms import Histogram, edges_of
 from pipelines.segments.rows import DROPPED, KEPT
 
 MIN_HEIGHT = 0.7
 """Per cent that a bar of what is not nothing has, to be seen."""
 
+OTHER_LANGUAGES, EVERY_LANGUAGE = "every other language", "every language"
+_LANGUAGE_NAMES = (OTHER_LANGUAGES, EVERY_LANGUAGE)
+_MAX_NAMED = 12
+"""Characters that the names of languages take in the label of a line."""
+
 _CUT = 4
 """A bar this many times taller than the next is cut off."""
 
 
+class Bound(NamedTuple):
+    """A bound of a rule, at which a line stands."""
+
+    value: float
+    side: str
+    """minimum or maximum."""
+    languages: Sequence[str]
+    """Those for which it holds."""
+
+
+class Summary(NamedTuple):
+    """The documents of a verdict: their number, median and the range of 90 % of them."""
+
+    verdict: str
+    rows: int
+    low: float
+    median: float
+    high: float
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """A text above a picture, in a row of its own."""
+    """A text above a picture, each in a separate row."""
 
+    name: str
+    """minimum or maximum, or the verdict of a bar that is cut off."""
     text: str
     place: float
     kind: str
@@ -47,27 +75,28 @@ class Picture:
     """What is written below, by place."""
 
 
-def histogram(counts: Mapping[str, Histogram], bounds: Sequence[tuple[float, str]]) -> Picture:
+def histogram(counts: Mapping[str, Histogram], bounds: Sequence[Bound]) -> Picture:
     """Return the picture of what was kept, upwards, and dropped, downwards.
 
     A bar's height is the share among the kept, or the dropped, documents.
 
     Args:
         counts: By verdict; not all of them empty.
-        bounds: Values at which lines stand, with their labels.
+        bounds: Where lines stand.
     """
     kept, dropped = (_by_value(counts.get(verdict, {})) for verdict in (KEPT, DROPPED))
     both = {value: kept.get(value, 0) + dropped.get(value, 0) for value in {**kept, **dropped}}
-    axis = axis_of(both, [bound for bound, _ in bounds])
+    axis = axis_of(both, [bound.value for bound in bounds])
     shares = {KEPT: _shares(kept, axis), DROPPED: _shares(dropped, axis)}
     limit = _limit(shares.values())
     up, down = (min(max(side.values(), default=0), limit) for side in shares.values())
     scale = 100 / (up + down)
     lines = [
-        Label(text=text, place=axis.place(bound), kind="bound") for bound, text in sorted(bounds)
+        Label(name=bound.side, text=_text(bound), place=axis.place(bound.value), kind="bound")
+        for bound in bounds
     ]
     cuts = [
-        Label(text=f"{percent(share, 1)} {verdict}", place=cell + 0.5, kind="cut")
+        Label(name=verdict, text=percent(share, 1), place=cell + 0.5, kind="cut")
         for verdict, side in shares.items()
         for cell, share in side.items()
         if share > limit
@@ -87,16 +116,19 @@ def histogram(counts: Mapping[str, Histogram], bounds: Sequence[tuple[float, str
     )
 
 
-def caption(counts: Mapping[str, Histogram]) -> str:
-    """Return the number, the median and the range of the kept and the dropped in words."""
-    parts = []
+def _text(bound: Bound) -> str:
+    """Return a bound with its languages, if they are few."""
+    named = ",".join(bound.languages)
+    is_short = bound.languages[0] in _LANGUAGE_NAMES or len(named) > _MAX_NAMED
+    return short(bound.value) if is_short else f"{short(bound.value)} {named}"
+
+
+def summaries(counts: Mapping[str, Histogram]) -> Iterator[Summary]:
+    """Yield the summary of the kept and of the dropped documents, if there are any."""
     for verdict in (KEPT, DROPPED):
         if counted := counts.get(verdict, {}):
             low, median, high = (quantile(counted, part) for part in (0.05, 0.5, 0.95))
-            spread = "" if low == high else f", 90 % from {short(low)} to {short(high)}"
-            rows = amount(sum(counted.values()))
-            parts.append(f"{rows} {verdict}: median {short(median)}{spread}")
-    return "; ".join(parts)
+            yield Summary(verdict, sum(counted.values()), low, median, high)
 
 
 def quantile(counts: Histogram, part: float) -> float:

@@ -1,4 +1,4 @@
-"""What a larger corpus would cost, as far as a run shows: everything grows with the bytes of text.
+"""What a larger corpus would cost, judged by a run: everything grows with the bytes of text.
 
 CPU time of the map is measured per stage. The later stages are counted as if every worker had been
 busy for as long as they took, which is more than they used. Near-duplicates are rarer in a small
@@ -12,6 +12,9 @@ from typing import Any
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 
 MAP = "map"
+
+MIN_TEXT_BYTES = 50_000_000
+"""With less text the start of the stages takes as long as the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,8 +38,13 @@ class Costs:
         """CPU seconds of the whole run."""
         return sum(self.map_seconds.values()) + self.later_seconds
 
+    @property
+    def is_projectable(self) -> bool:
+        """Whether the run read enough text to project from."""
+        return self.text_bytes >= MIN_TEXT_BYTES
+
     def scaled(self, times: float) -> "Costs":
-        """Return what so many times the text takes."""
+        """Return the costs of a multiple of the text."""
         return Costs(
             text_bytes=round(self.text_bytes * times),
             map_seconds={stage: spent * times for stage, spent in self.map_seconds.items()},

@@ -24,6 +24,11 @@ def sums(rows: Iterable[Mapping[str, Any]], verdict: str | None = None) -> TextT
     )
 
 
+def by_size(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return rows of the funnel, those with the most documents first."""
+    return sorted(rows, key=lambda row: -row["rows"])
+
+
 def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
     """Return names in a given order, those that it lacks last, by name."""
     ranks = {name: rank for rank, name in enumerate(order)}
@@ -51,7 +56,7 @@ def duplicates(counts: Mapping[str, Any], *path: str) -> Iterator[tuple[str, int
         if not isinstance(value, Mapping):
             yield title, value
         elif all(key[:1].isdigit() for key in value):
-            yield title, {size: value[size] for size in sorted(value, key=_smallest)}
+            yield title, {size: value[size] for size in sorted(value, key=_smallest) if value[size]}
         else:
             yield from duplicates(value, *path, name)
 

@@ -1,4 +1,4 @@
-"""Writes report.html beside a dataset."""
+"""Writes report.html into the folder of a dataset."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -9,12 +9,17 @@ from shards.storage.files import atomic_write
 from shards.storage.remote import AnyPath
 
 REPORT, PAGE = "report.json", "report.html"
-"""What is known of a run, as figures and as a page: about the run, not part of the dataset."""
+"""The figures of a run, and the page that shows them; they are not part of the dataset."""
 
 
 def write_page(output: AnyPath, manifest: Manifest, report: Mapping[str, Any]) -> None:
     """Write the page of the run that made a dataset into its folder."""
-    write_html(output / PAGE, page(manifest, report))
+    write_html(output / PAGE, page(shown_name(output), manifest, report))
+
+
+def shown_name(output: AnyPath) -> str:
+    """Return the last two folders of a dataset's path: build/wudao."""
+    return "/".join(filter(None, (output.parent.name, output.name)))
 
 
 def write_html(path: AnyPath, text: str) -> None:

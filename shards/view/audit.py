@@ -5,7 +5,7 @@ only the columns are read that are compared, and then all but the texts of those
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -77,8 +77,8 @@ class Filter:
     metric: str = ""
     least: float | None = None
     most: float | None = None
-    order: int | None = None
-    """The order of a document, which may have been removed."""
+    orders: tuple[int, ...] | None = None
+    """The orders of documents, which may have been removed."""
 
     @property
     def equal(self) -> dict[str, str]:
@@ -94,8 +94,12 @@ class Filter:
     def expression(self) -> pc.Expression:
         """Return it as Arrow takes it."""
         wanted = pc.scalar(True)
-        if self.order is not None:
-            wanted &= pc.field("order") == pa.scalar(self.order, pa.uint64())
+        if self.orders:
+            order = pc.field("order")
+            least, most = (pa.scalar(end(self.orders), pa.uint64()) for end in (min, max))
+            # The range, which statistics know, leaves out most row groups.
+            wanted &= (order >= least) & (order <= most)
+            wanted &= order.isin(pa.array(self.orders, pa.uint64()))
         for name, value in self.equal.items():
             wanted &= pc.field(name) == value
         if self.metric:
@@ -223,11 +227,11 @@ class Audit:
     def _rows(self, group: RowGroup, wanted: Filter) -> tuple[list[int], pa.Table]:
         """Return wanted rows of a row group, numbered over all tables, and compared columns."""
         expression = wanted.expression()
-        if wanted.order is None and len(removed := self._removed(group.table)):
+        if not wanted.orders and len(removed := self._removed(group.table)):
             expression &= ~pc.field("order").isin(pa.array(removed))
         with self._damage_explained(group.table):
             names = sorted({"order", *wanted.columns})
-            # One thread: of several damaged columns the same is told each time.
+            # One thread: of several damaged columns the same one is reported each time.
             table = group.fragment.to_table(columns=names, use_threads=False)
             rows = matching(table, expression)
             return (rows + group.first).tolist(), table.take(pa.array(rows))
@@ -277,31 +281,20 @@ class Audit:
         return self._records([(group, row)])[0]
 
     def by_order(
-        self,
-        kind: str,
-        order: int,
-        *,
-        generation: str,
-        source: str = "",
-        place: Mapping[str, Any] | None = None,
+        self, kind: str, orders: Iterable[int], *, generation: str, source: str = ""
     ) -> list[AuditRecord]:
-        """Return the rows of a kind of table about the documents with an order, with texts.
+        """Return the rows of a kind of table about the documents with some orders, with texts.
 
         Args:
             kind: AUDIT, DROPPED or REJECTS.
-            order: Of the document.
-            generation: The name of its generation.
-            source: Its source; empty: any.
-            place: What columns must be equal to besides: documents may have one order.
+            orders: Of the documents.
+            generation: The name of their generation.
+            source: Their source; empty: any.
         """
-        wanted = Filter(generation=generation, source=source, order=order)
+        wanted = Filter(generation=generation, source=source, orders=tuple(orders))
         groups = self._groups(self.tables[kind], wanted)
         rows = ((group, row) for group in groups for row in self._rows(group, wanted)[0])
-        return [
-            record
-            for record in self._records(rows, with_texts=True)
-            if all(record.values.get(name) == each for name, each in (place or {}).items())
-        ]
+        return list(self._records(rows, with_texts=True))
 
 
 def _tables(dataset: Dataset, kind: str) -> Iterator[AuditTable]:

@@ -1,4 +1,4 @@
-"""`python -m shards view`: starts the server, and says where it is."""
+"""`python -m shards view`: starts the server and prints its address."""
 
 import os
 import sys
@@ -54,7 +54,9 @@ class View(Command):
         tracer = None if self.run_file is None else Tracer(Run.load(self.run_file))
         server = _listening(Opening(self.dataset, tracer=tracer), self.port)
         print_line(f"{server.name} at {server.url}")
-        print_line("The address is for you alone. Ctrl-C ends it.", flush=True)
+        print_line(
+            "Keep this address private: it contains the key. Press Ctrl-C to stop.", flush=True
+        )
         with server, _opened(server.url) if self.open else nullcontext():
             try:
                 server.serve_forever()

@@ -10,7 +10,7 @@ from shards.manifest import TRAIN
 from shards.reader import Shard
 from shards.sampling.trace import ORIGIN
 from shards.view.audit import AUDIT, AuditRecord
-from shards.view.html import Redirect, address
+from shards.view.html import Page, Redirect, address
 from shards.view.query import BadQuery, Query
 from shards.view.search import MATCHES, SPLITS, DocumentSet, FoundDocument, SearchQuery
 from shards.view.viewer import Viewer
@@ -35,7 +35,7 @@ _ORIGIN = ("path", "position", "ordinal")
 """Columns that a document and its record have in common, besides the order."""
 
 
-def documents(viewer: Viewer, query: Query) -> str:
+def documents(viewer: Viewer, query: Query) -> Page:
     """Return a page of documents."""
     selection = selection_of(viewer, query)
     columns = viewer.shards.text_columns(selection)
@@ -58,6 +58,17 @@ def documents(viewer: Viewer, query: Query) -> str:
         found=found,
         before=max(start - PER_PAGE, 0) or None,
     )
+
+
+def search(viewer: Viewer, query: Query) -> Redirect:
+    """Return the documents with a name, or else those whose texts have some words."""
+    selection, text = selection_of(viewer, query), query.text("q").strip()
+    by_name = viewer.shards.search(
+        selection, SearchQuery(name=text), start=0, most=1, seconds=viewer.seconds
+    )
+    key = "name" if text and by_name.hits else "words"
+    others = {name: value for name, value in query.values.items() if name != "q"}
+    return Redirect(to=address("documents", {**others, key: text}))
 
 
 def selection_of(viewer: Viewer, query: Query) -> DocumentSet:
@@ -96,12 +107,15 @@ def _item(viewer: Viewer, place: FoundDocument, words: str) -> dict[str, Any]:
         "place": place,
         "tokens": int(shard.lengths[place.row]),
         "columns": {name: shard.value(name, place.row) for name in columns},
-        "parts": None if is_removed else _marked(_snippet(viewer, shard, place), words),
+        "parts": None if is_removed else _marked(snippet(viewer, place), words),
     }
 
 
-def _snippet(viewer: Viewer, shard: Shard, place: FoundDocument) -> str:
-    """Return the beginning of a document, or what is around the words that were found."""
+def snippet(viewer: Viewer, place: FoundDocument) -> str:
+    """Return the beginning of a document, or the text around the words that were found."""
+    shard = viewer.shards.shard(place.location.entry.path)
+    if place.row in shard.removed:
+        return ""
     vocabulary, tokens = viewer.dataset.vocabulary, shard[place.row]
     if len(tokens) and vocabulary.special[int(tokens[-1])]:
         tokens = tokens[:-1]  # the end of the document
@@ -151,7 +165,7 @@ class ShownTokens(NamedTuple):
     special: bool
 
 
-def document(viewer: Viewer, query: Query) -> str:
+def document(viewer: Viewer, query: Query) -> Page:
     """Return a document of a selection."""
     selection = selection_of(viewer, query)
     number = query.number("n", below=selection.total)
@@ -237,18 +251,18 @@ def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iter
 
 
 def origin(shard: Shard, row: int) -> dict[str, Any]:
-    """Return what says which record per document was made from, besides the order."""
+    """Return what says which record a document was made from, besides the order."""
     names = [name for name in _ORIGIN if name in shard.documents.column_names]
     return {name: shard.value(name, row) for name in names}
 
 
 def _audited(viewer: Viewer, shard: Shard, place: FoundDocument) -> AuditRecord | None:
     """Return the audit row of a document, if there is one."""
+    order, origin_ = int(shard.value("order", place.row)), origin(shard, place.row)
     records = viewer.audit.by_order(
         AUDIT,
-        int(shard.value("order", place.row)),
+        [order],
         generation=place.location.generation.name,
         source=place.location.source,
-        place=origin(shard, place.row),
     )
-    return records[0] if records else None
+    return next((each for each in records if origin_.items() <= each.values.items()), None)

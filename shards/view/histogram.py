@@ -10,20 +10,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shards.manifest import REPORT
-from shards.storage.files import read_json, shape_expected, size_if_there
 from shards.view.audit import Filter
-from shards.view.html import cell
+from shards.view.rules import ReportedRule, rules_of
 from shards.view.viewer import Viewer
 
 _CELLS = 24
 _SPREAD = 20
 """The largest value over the median from which on cells are of one ratio."""
-
-_SIDES = {"<": "min", ">": "max"}
-_EVERY_LANGUAGE = "*"
-_SCORE_OPTION = "language_threshold"
-"""The option that bounds the score of a language."""
 
 
 class Bar(NamedTuple):
@@ -35,8 +28,8 @@ class Bar(NamedTuple):
     end: float
     """Where the next one begins."""
     rows: int
-    bounds: list[str]
-    """The rules whose bounds are where it begins."""
+    rules: list[ReportedRule]
+    """Those whose bounds are where it begins."""
 
 
 class Histogram(NamedTuple):
@@ -45,7 +38,7 @@ class Histogram(NamedTuple):
     read: int
     """Records that were looked at."""
     bars: list[Bar]
-    beyond: list[str]
+    beyond: list[ReportedRule]
     """The rules whose bounds are above all values."""
 
 
@@ -67,8 +60,9 @@ def histogram(viewer: Viewer, wanted: Filter) -> Histogram | None:
     for least, end, rows in zip(edges[:-1].tolist(), edges[1:].tolist(), counts, strict=True):
         most = end if end == edges[-1] else float(np.nextafter(end, least))
         begins = [bound for bound in bounds if bound <= least or bound < end]
-        bars.append(Bar(least, most, end, int(rows), [bounds.pop(bound) for bound in begins]))
-    return Histogram(read, bars, list(bounds.values()))
+        rules = [rule for bound in begins for rule in bounds.pop(bound)]
+        bars.append(Bar(least, most, end, int(rows), rules))
+    return Histogram(read, bars, [rule for rules in bounds.values() for rule in rules])
 
 
 def _edges(values: NDArray[np.float64], bounds: list[float]) -> NDArray[np.float64]:
@@ -90,26 +84,10 @@ def _edges(values: NDArray[np.float64], bounds: list[float]) -> NDArray[np.float
     return np.unique(edges)
 
 
-def _bounds(viewer: Viewer, wanted: Filter) -> dict[float, str]:
-    """Return the bounds on a metric, sorted, each with its rules in words.
-
-    They are those of the last run, for a language that is looked for, or for all.
-    """
-    found: dict[tuple[float, str], list[str]] = {}
-    if wanted.metric == "score" and (bound := viewer.dataset.manifest.options.get(_SCORE_OPTION)):
-        found[float(bound), "min"] = [_EVERY_LANGUAGE]
-    path = viewer.dataset.directory / REPORT
-    with shape_expected(path, "build the dataset again, or delete it"):
-        rules = read_json(path).get("rules", {}) if size_if_there(path) >= 0 else {}
-        own = wanted.language if wanted.language in rules else _EVERY_LANGUAGE
-        for language in [own] if wanted.language else sorted(rules):
-            for rule in rules.get(language, ()):
-                if rule["metric"] == wanted.metric:
-                    key = (float(rule["bound"]), _SIDES[rule["comparison"]])
-                    found.setdefault(key, []).append(language)
-    bounds: dict[float, str] = {}
-    for (bound, side), languages in sorted(found.items()):
-        named = ", ".join(languages).replace(_EVERY_LANGUAGE, "every other language")
-        label = f"{side} {cell(bound)} ({named})"
-        bounds[bound] = f"{bounds[bound]}; {label}" if bound in bounds else label
+def _bounds(viewer: Viewer, wanted: Filter) -> dict[float, list[ReportedRule]]:
+    """Return the rules of the last run on a metric by their bounds, the smallest first."""
+    rules = (each for each in rules_of(viewer, wanted.language) if each.metric == wanted.metric)
+    bounds: dict[float, list[ReportedRule]] = {}
+    for rule in sorted(rules, key=lambda each: (each.bound, each.comparison, each.language)):
+        bounds.setdefault(rule.bound, []).append(rule)
     return bounds

@@ -1,24 +1,27 @@
 """Pages as HTML: templates whose every value is escaped, and shown if it would act unseen.
 
 A value becomes an element only if a macro of the templates made it; addresses are made by
-`address` alone, so that no text of a dataset is ever linked to.
+`address` alone, so that no text of a dataset is ever linked to. The report of a run is drawn by
+the same environment: shared.html.j2 and base.css are the parts that both use.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any
 from urllib.parse import urlencode
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from shards.commands.shown import visible
+from shards.view.labels import chinese, metric_words, reason_words
 
+PACKAGE = "shards.view"
 STYLE = "viewer.css"
 """The one file besides pages."""
+
+LANGUAGES = ("en", "zh")
 
 _LARGE = 1e4
 """From here on a figure has no fraction."""
@@ -26,9 +29,17 @@ _LARGE = 1e4
 
 @dataclass(frozen=True, kw_only=True)
 class Redirect:
-    """Another page that shows what was asked for."""
+    """The address of another page."""
 
     to: str
+
+
+@dataclass(frozen=True)
+class Page:
+    """A template with the values to fill in."""
+
+    template: str
+    values: Mapping[str, Any]
 
 
 def address(page: str, values: Mapping[str, object] | None = None, *, part: str = "") -> str:
@@ -44,29 +55,32 @@ def address(page: str, values: Mapping[str, object] | None = None, *, part: str 
     return f"/{page}{query}{f'#{part}' if part else ''}"
 
 
-def render(template: str, **values: Any) -> str:
-    """Return a template with values filled in."""
-    return _environment().get_template(f"{template}.html.j2").render(**values)
+def render(template: str, *, language: str = "en", **values: Any) -> str:
+    """Return a template of the viewer with values filled in."""
+    page = environment(PACKAGE).get_template(f"{template}.html.j2")
+    return page.render(language=language, **values)
 
 
 def style() -> bytes:
     """Return the style sheet."""
-    return files("shards.view").joinpath("templates", STYLE).read_bytes()
+    return environment(PACKAGE).get_template(STYLE).render().encode()
 
 
 @cache
-def _environment() -> Environment:
+def environment(package: str) -> Environment:
+    """Return what fills the templates of a package; they may import those of the viewer."""
     environment = Environment(
-        loader=PackageLoader("shards.view"),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader(PACKAGE)]),
         autoescape=True,
         undefined=StrictUndefined,
         finalize=_shown,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    chinese = files("shards.view").joinpath("templates", "chinese.json").read_text("utf-8")
-    environment.globals |= {"address": address, "chinese": json.loads(chinese)}
-    environment.filters |= {"cell": cell, "combine": _combined, "exact": exact, "size": byte_size}
+    environment.globals |= {"address": address}
+    named = (chinese, metric_words, reason_words, cell, exact)
+    environment.filters |= {function.__name__: function for function in named}
+    environment.filters |= {"combine": _combined, "size": byte_size}
     return environment
 
 

@@ -1,9 +1,10 @@
-"""The first page: what the manifest says, and languages in the first shard of each source."""
+"""The first page: the manifest in tables, and languages in the first shard of each source."""
 
 from collections import Counter
 
 from shards.manifest import sum_shards
 from shards.summary import source_splits
+from shards.view.html import Page
 from shards.view.query import Query
 from shards.view.viewer import Viewer
 
@@ -12,7 +13,7 @@ _MAX_LANGUAGES = 12
 _SAMPLE_ROWS = 1_000_000
 
 
-def overview(viewer: Viewer, _query: Query) -> str:
+def overview(viewer: Viewer, _query: Query) -> Page:
     """Return the first page."""
     manifest = viewer.dataset.manifest
     generations = [(each, sum_shards(each.shards())) for each in manifest.generations]
@@ -23,7 +24,7 @@ def overview(viewer: Viewer, _query: Query) -> str:
             (name, split, sum_shards(manifest.shards(name, split=split)))
             for name, split in source_splits(manifest)
         ],
-        fates=sorted(_fates(viewer).items()),
+        fates=sorted(_fates(viewer).items(), key=_by_size),
         languages={name: _languages(viewer, name) for name in viewer.dataset.sources},
         most_languages=_MAX_LANGUAGES,
         generations=list(enumerate(generations, 1))[-_MAX_GENERATIONS:],
@@ -40,6 +41,11 @@ def _fates(viewer: Viewer) -> Counter[tuple[str, str, str]]:
                 for reason, number in account.get(verdict, {}).items():
                     fates[source, verdict, reason] += number
     return fates
+
+
+def _by_size(fate: tuple[tuple[str, str, str], int]) -> tuple[str, int]:
+    (source, _, _), number = fate
+    return source, -number
 
 
 def reasons(viewer: Viewer) -> set[str]:

@@ -1,17 +1,19 @@
-"""Records of the inputs: what became of them, and the texts of those that were dropped."""
+"""Records of the inputs: which were kept or dropped and why, with the texts of the dropped."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
 
-from shards.view.audit import AUDIT, DROPPED, REJECTS, VERDICTS, AuditRecord, Filter
-from shards.view.documents import origin
+from shards.view.audit import AUDIT, DROPPED, PLACE, REJECTS, VERDICTS, AuditRecord, Filter
+from shards.view.documents import origin, snippet
 from shards.view.histogram import histogram
-from shards.view.html import Redirect, address
+from shards.view.html import Page, Redirect, address
 from shards.view.overview import reasons
 from shards.view.query import BadQuery, Query
-from shards.view.search import SPLITS
+from shards.view.rules import rules_of
+from shards.view.search import SPLITS, DocumentSet
 from shards.view.similarity import Signed
 from shards.view.viewer import Viewer
 
@@ -22,10 +24,12 @@ _MAX_CHARACTERS = 100_000
 _RAW_BYTES = 16 * 1024
 _HEX_BYTES = 1024
 _MAX_ORDER = 2**64
-_COLUMNS = ("verdict", "reason", "source", "language", "group", "bytes", "tokens")
+_COLUMNS = ("source", "language", "group", "bytes", "tokens")
+SNIPPET = 160
+"""Characters, or bytes, of a text that a list shows."""
 
 
-def records(viewer: Viewer, query: Query) -> str:
+def records(viewer: Viewer, query: Query) -> Page:
     """Return a page of the records that are looked for."""
     wanted, start = _filter(viewer, query), query.number("at")
     found = viewer.audit.search(wanted, start=start, most=_PER_PAGE, seconds=viewer.seconds)
@@ -41,6 +45,7 @@ def records(viewer: Viewer, query: Query) -> str:
         histogram=histogram(viewer, wanted) if wanted.metric and not start else None,
         columns=[*dict.fromkeys([*_COLUMNS, wanted.metric or _COLUMNS[0]])],
         found=found,
+        snippets=_snippets(viewer, found.hits),
     )
 
 
@@ -78,14 +83,18 @@ def _filter(viewer: Viewer, query: Query) -> Filter:
     )
 
 
-def record(viewer: Viewer, query: Query) -> str:
+def record(viewer: Viewer, query: Query) -> Page:
     """Return all that is known of a record, with its text or bytes where they were kept."""
     shown = viewer.audit.record(query.number("row"))
-    verdict = shown.values.get("verdict")
+    values = shown.values
+    verdict = values.get("verdict")
     has_document = verdict == "kept" or shown.is_removed
-    found = None if has_document else _contents(viewer, shown, verdict == "dropped")
+    found = None if has_document else _contents(viewer, [shown])[0]
     text, raw = (found.values.get(name) if found else None for name in ("text", "raw"))
     redaction = viewer.redaction(text) if found else ""
+    rules = [] if shown.is_removed else rules_of(viewer, values.get("language") or "")
+    limits = {rule.metric: rule for rule in reversed(rules)}
+    broken = [each for each in rules if each.reason == values.get("reason") and each.breaks(values)]
     return viewer.page(
         "record",
         record=shown,
@@ -100,21 +109,54 @@ def record(viewer: Viewer, query: Query) -> str:
         hex_bytes=_HEX_BYTES,
         owners=_owners(viewer, found, text) if found and text is not None else [],
         has_slots=viewer.similarity.has_slots,
+        broken_rules=broken[:1],
+        limits=limits | {rule.metric: rule for rule in broken[:1]},
     )
 
 
-def _contents(viewer: Viewer, shown: AuditRecord, is_dropped: bool) -> AuditRecord | None:
-    """Return the row with the text or bytes of a record, if the dataset has it."""
-    order = shown.values.get("order")
-    names = ("path", "position", "ordinal") if is_dropped else ("path", "position")
-    found = order is not None and viewer.audit.by_order(
-        DROPPED if is_dropped else REJECTS,
-        order,
-        generation=shown.generation.name,
-        source=shown.source,
-        place={name: shown.values.get(name) for name in names},
+def _contents(viewer: Viewer, shown: Sequence[AuditRecord]) -> list[AuditRecord | None]:
+    """Return for each record the row with its text or bytes, if the dataset has it."""
+    found: dict[tuple[object, ...], AuditRecord] = {}
+    tables = {"dropped": DROPPED, "quarantined": REJECTS}
+
+    def table(each: AuditRecord) -> tuple[str, str, str]:
+        kind = tables.get(each.values.get("verdict", ""), "")
+        return kind, each.generation.name, each.source
+
+    for (kind, generation, source), group in groupby(sorted(shown, key=table), key=table):
+        orders = [each.values["order"] for each in group if "order" in each.values]
+        if kind and orders:
+            rows = viewer.audit.by_order(kind, orders, generation=generation, source=source)
+            found |= {(generation, source, *_identity(row)): row for row in rows}
+    return [found.get((each.generation.name, each.source, *_identity(each))) for each in shown]
+
+
+def _identity(record: AuditRecord) -> tuple[object, ...]:
+    """Return what tells a record from others of its source; one that is unread has no ordinal."""
+    values = record.values
+    return *(values.get(name) for name in PLACE[:3]), values.get("ordinal") or 0
+
+
+def _snippets(viewer: Viewer, shown: Sequence[AuditRecord]) -> list[str]:
+    """Return the beginnings of the texts of records, "" where the dataset has none to show."""
+    return [
+        _snippet(viewer, each, row)
+        for each, row in zip(shown, _contents(viewer, shown), strict=True)
+    ]
+
+
+def _snippet(viewer: Viewer, shown: AuditRecord, row: AuditRecord | None) -> str:
+    if shown.is_removed:
+        return ""
+    if row is None:
+        located = _located(viewer, shown) if shown.values.get("verdict") == "kept" else None
+        return snippet(viewer, located[0].place(located[1])) if located else ""
+    text, raw = (row.values.get(name) for name in ("text", "raw"))
+    if viewer.redaction(text):
+        return ""
+    return (
+        str(text)[:SNIPPET] if text is not None else (raw or b"")[:SNIPPET].decode(errors="replace")
     )
-    return found[0] if found else None
 
 
 def _owners(viewer: Viewer, found: AuditRecord, text: str) -> list[Mapping[str, Any]]:
@@ -127,13 +169,14 @@ def _owners(viewer: Viewer, found: AuditRecord, text: str) -> list[Mapping[str, 
 
 
 def _records_of(viewer: Viewer, signed: Signed) -> list[Mapping[str, Any]]:
-    """Return the records of a document, each with the address of what it was kept as."""
-    records = viewer.audit.by_order(AUDIT, signed.order, generation=signed.generation)
+    """Return the records of a document, each with the address of the document kept."""
+    records = viewer.audit.by_order(AUDIT, [signed.order], generation=signed.generation)
     return [
         {
             "record": each,
             "similarity": signed.similarity,
             "document": _document(viewer, each) if each.values.get("verdict") == "kept" else None,
+            "snippet": _snippet(viewer, each, None),
         }
         for each in records
     ]
@@ -141,6 +184,12 @@ def _records_of(viewer: Viewer, signed: Signed) -> list[Mapping[str, Any]]:
 
 def _document(viewer: Viewer, shown: AuditRecord) -> str | None:
     """Return the address of the document that a record was kept as."""
+    located = _located(viewer, shown)
+    return located and address("document", {**located[0].sent, "n": located[1]})
+
+
+def _located(viewer: Viewer, shown: AuditRecord) -> tuple[DocumentSet, int] | None:
+    """Return the documents of a record's source and split, and the number of its own there."""
     order = shown.values.get("order")
     source = shown.generation.sources.get(shown.source)
     if source is None or order is None:
@@ -154,13 +203,11 @@ def _document(viewer: Viewer, shown: AuditRecord) -> str | None:
             for row in np.flatnonzero(orders == np.uint64(order)).tolist():
                 if origin(shard, row).items() <= shown.values.items():
                     selection = viewer.shards.selection(source=shown.source, split=split)
-                    number = selection.number(entry.path, row)
-                    sent = {"source": shown.source, "split": split, "n": number}
-                    return address("document", sent)
+                    return selection, selection.number(entry.path, row)
     return None
 
 
-def similar(viewer: Viewer, query: Query) -> str:
+def similar(viewer: Viewer, query: Query) -> Page:
     """Return the documents whose signatures are like that of one: its cluster."""
     names = [generation.name for generation in viewer.dataset.manifest.generations]
     generation = query.choice("generation", names)

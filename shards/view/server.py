@@ -3,7 +3,7 @@
 Host      a name of this machine: a page of another host that resolves to it is refused
 key       in the address that is printed, then in a cookie: other users of this machine lack it
 method    GET and HEAD: nothing can be changed
-path      one of a table: not part of a request becomes the name of a file
+path      one of a table: a request never becomes the name of a file
 """
 
 import hmac
@@ -17,8 +17,8 @@ from urllib.parse import parse_qsl, urlsplit
 
 from shards.errors import UserError
 from shards.view import html
-from shards.view.documents import document, documents, random, token
-from shards.view.html import Redirect
+from shards.view.documents import document, documents, random, search, token
+from shards.view.html import LANGUAGES, Page, Redirect, address
 from shards.view.overview import overview
 from shards.view.query import BadQuery, Query
 from shards.view.records import next_record, record, records, similar
@@ -30,9 +30,13 @@ _NAMES = frozenset({HOST, "localhost", "::1"})
 """Names of this machine; the port may be another one, at the near end of ssh -L."""
 
 _KEY = "key"
+_SWITCH = "show-in"
+"""In an address: the language of the pages from now on, which a cookie then keeps."""
+
 _AT_ONCE = 2
 """Pages that are made at the same time: each holds a block of what it searches."""
 
+_COOKIE = "corpusmill-language"
 _WAIT_SECONDS = 60
 _HEADERS = {
     "Content-Type": "text/html; charset=utf-8",
@@ -49,7 +53,7 @@ _HEADERS = {
 }
 """Of every answer, where it has none of its own."""
 
-PAGES: dict[str, Callable[[Viewer, Query], str | Redirect]] = {
+PAGES: dict[str, Callable[[Viewer, Query], Page | Redirect]] = {
     "": overview,
     "document": document,
     "documents": documents,
@@ -57,6 +61,7 @@ PAGES: dict[str, Callable[[Viewer, Query], str | Redirect]] = {
     "random": random,
     "record": record,
     "records": records,
+    "search": search,
     "similar": similar,
     "step": step,
     "token": token,
@@ -113,7 +118,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif page == "/" and self._has_key(dict(parse_qsl(values)).get(_KEY, "")):
             cookie = f"{self.server.cookie}={self.server.key}; HttpOnly; SameSite=Strict; Path=/"
             self._send(200, html.render("entry", url="/"), **{"Set-Cookie": cookie})
-        elif not self._has_key(self._cookie()):
+        elif not self._has_key(self._cookie(self.server.cookie)):
             text = "Open the address that the command printed: it has the key to this dataset."
             self._refuse(403, text)
         elif page == f"/{html.STYLE}":
@@ -133,10 +138,16 @@ class _Handler(BaseHTTPRequestHandler):
             self._refuse(503, "Other pages are being made: try again.")
             return
         try:
-            status, text, location = _made(self.server.opening, self.path)
+            status, text, headers = _made(self.server.opening, self.path, self._language())
         finally:
             self.server.turns.release()
-        self._send(status, text, **({"Location": location} if location else {}))
+        self._send(status, text, **headers)
+
+    def _language(self) -> str:
+        """Return the language that was chosen, or else the one that the browser prefers."""
+        preferred = self.headers.get("Accept-Language", "")[:2].lower()
+        language = self._cookie(_COOKIE) or preferred
+        return language if language in LANGUAGES else LANGUAGES[0]
 
     def _refuse(self, status: int, text: str, **more: str) -> None:
         """Answer with a sentence, without anything of the dataset."""
@@ -161,14 +172,14 @@ class _Handler(BaseHTTPRequestHandler):
     def _has_key(self, given: str) -> bool:
         return hmac.compare_digest(given.encode(errors="replace"), self.server.key.encode())
 
-    def _cookie(self) -> str:
-        """Return the key in the cookie of this server; "" if it was not sent.
+    def _cookie(self, wanted: str) -> str:
+        """Return the value of a cookie; "" if it was not sent.
 
-        Other programs on this host have cookies of their own, which may be of any form.
+        Other programs on this host set cookies too, which may be of any form.
         """
         for cookie in self.headers.get("Cookie", "").split(";"):
             name, _, value = cookie.partition("=")
-            if name.strip() == self.server.cookie:
+            if name.strip() == wanted:
                 return value.strip()
         return ""
 
@@ -189,21 +200,41 @@ def _decoded(target: str) -> str:
     return target.encode("latin-1", errors="replace").decode(errors="replace")
 
 
-def _made(opening: Opening, target: str) -> tuple[int, str, str]:
-    """Return the status, the page and the new location that answer an address."""
-    status, text = 404, "There is no such page."
+def _made(opening: Opening, target: str, language: str) -> tuple[int, str, dict[str, str]]:
+    """Return the status, the page and further headers that answer an address."""
+    status, text, here = 404, "There is no such page.", Query("/")
     try:
         query = Query(target)
         if query.page in PAGES:
+            here = query
+            if chosen := query.choice(_SWITCH, LANGUAGES):
+                return 303, "", _switched(query, chosen)
             made = PAGES[query.page](opening.viewer(), query)
-            return (303, "", made.to) if isinstance(made, Redirect) else (200, made, "")
+            if isinstance(made, Redirect):
+                return 303, "", {"Location": made.to}
+            return 200, _rendered(made, here, language), {}
     except BadQuery as error:
         status, text = 400, str(error)
     except UserError as error:
-        # A damaged file is told as everywhere; all other pages continue.
+        # The message about a damaged file; all other pages still work.
         status, text = 500, str(error)
     except Exception as error:  # noqa: BLE001  # a fault in one page does not end the others
         sys.excepthook(type(error), error, error.__traceback__)
         status, name = 500, type(error).__name__
         text = f"This page has a fault ({name}); the terminal has more."
-    return status, opening.message("message", status=status, text=text), ""
+    message = opening.message("message", status=status, text=text)
+    return status, _rendered(message, here, language), {}
+
+
+def _rendered(page: Page, here: Query, language: str) -> str:
+    """Return a page in a language, with a link to the same page in the other one."""
+    other = next(each for each in LANGUAGES if each != language)
+    switch = address(here.page, {**here.values, _SWITCH: other})
+    return html.render(page.template, language=language, switch=switch, **page.values)
+
+
+def _switched(query: Query, language: str) -> dict[str, str]:
+    """Return the headers that lead to the same page in another language."""
+    values = {name: value for name, value in query.values.items() if name != _SWITCH}
+    cookie = f"{_COOKIE}={language}; SameSite=Strict; Path=/"
+    return {"Location": address(query.page, values), "Set-Cookie": cookie}

@@ -1,17 +1,19 @@
-"""What a step of a training run reads: its windows, and the documents in them."""
+"""The windows that a step of a training run reads, with the texts of their documents."""
 
 from typing import Any
 
 from shards.sampling.trace import TracedDocument, TracedSample, Tracer
+from shards.view.html import Page
 from shards.view.query import BadQuery, Query
 from shards.view.viewer import Viewer
 
 _MAX_SAMPLES = 64
+_SNIPPET_TOKENS = 60
 _MAX_STEPS = 10**9
 """Of a run without an end."""
 
 
-def step(viewer: Viewer, query: Query) -> str:
+def step(viewer: Viewer, query: Query) -> Page:
     """Return the windows of a step, some at a time."""
     tracer = viewer.tracer
     if tracer is None:
@@ -35,13 +37,16 @@ def _sample(viewer: Viewer, tracer: Tracer, sample: TracedSample) -> dict[str, A
     entry = tracer.sampler.streams[sample.stream].shards[sample.shard]
     shard = tracer.shard(sample.stream, sample.shard)
     is_here = shard.directory.absolute() == viewer.dataset.directory.absolute()
+    is_here = is_here and entry.path in viewer.shards.locations
+    # The viewer's shard knows what has been removed since the run.
+    own = viewer.shards.shard(entry.path) if is_here else None
     pieces = []
     for piece in sample.pieces:
         document = TracedDocument(stream=sample.stream, shard=sample.shard, row=piece.row)
-        pieces.append((piece, int(shard.offsets[piece.row]), tracer.describe(document)))
-    return {
-        "sample": sample,
-        "path": entry.path,
-        "is_here": is_here and entry.path in viewer.shards.locations,
-        "pieces": pieces,
-    }
+        first = int(shard.offsets[piece.row])
+        text = ""
+        if own is not None and piece.row not in own.removed:
+            tokens = own[piece.row][piece.begin - first : piece.end - first][:_SNIPPET_TOKENS]
+            text = viewer.dataset.vocabulary.decode_bytes(tokens).decode(errors="ignore")
+        pieces.append((piece, first, tracer.describe(document), text))
+    return {"sample": sample, "path": entry.path, "is_here": is_here, "pieces": pieces}

@@ -16,7 +16,7 @@ from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
 from shards.text_hash import BARE
 from shards.view.audit import Audit
-from shards.view.html import render
+from shards.view.html import Page
 from shards.view.search import ShardSearch
 from shards.view.similarity import SimilarityIndex
 
@@ -58,10 +58,10 @@ class Viewer:
         """The signatures."""
         return SimilarityIndex(self.dataset)
 
-    def page(self, template: str, **values: Any) -> str:
-        """Return a page of the dataset: a template with values filled in."""
-        has_run = self.tracer is not None
-        return render(template, name=self.dataset.shown_directory, has_run=has_run, **values)
+    def page(self, template: str, **values: Any) -> Page:
+        """Return a page of the dataset: a template with the values to fill in."""
+        shared = {"name": self.dataset.shown_directory, "has_run": self.tracer is not None}
+        return Page(template, {**shared, **values})
 
     def redaction(self, text: str | None) -> str:
         """Return why a text or record outside the shards is not shown; "" if it is.

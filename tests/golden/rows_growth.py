@@ -400,7 +400,7 @@ _TOOLS = (
             "pipelines.cp_wudao --fraction 1 --input harmed-array --output whole",
             "pipelines.report data --output page.html --corpus-size 200GB",
             "tests.golden.seen_text page.html "
-            "funnel parts distributions duplicates rejects settings",
+            "funnel subsets distributions duplicates unreadable-records settings",
         ),
         # The bytes of quality.bin go by the processor; its figures are printed.
         keeps=("*.model", "copied/*", "toy/*", "tenth/*", "whole/*"),

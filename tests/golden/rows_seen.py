@@ -77,7 +77,7 @@ _REPORTS = (
             Command(words=_SEEN, files=corpus_seen.seen_third),
             "tests.golden.seen_text data/report.html",
             "pipelines.report data --output page.html --corpus-size 2TB",
-            "tests.golden.seen_text page.html parts",
+            "tests.golden.seen_text page.html subsets projection",
             f"{_CALLS} opened",
             "pipelines.rethreshold data --threshold gopher.min_words=110 --languages en",
         ),

@@ -142,7 +142,7 @@ def dropped(browser: Browser, data: Dataset) -> None:
     for verdict in ("dropped", "quarantined"):
         text = browser.show(f"/records?verdict={verdict}")
         for label, link in links_of(text):
-            if link.startswith("/record?") and label != "one by one 逐条查看":
+            if link.startswith("/record?") and label != "one by one":
                 browser.show(link)
     for metric in ("bytes", "score", "gopher.words"):
         browser.show(f"/records?metric={metric}&language=en")
@@ -196,6 +196,9 @@ def _overall(data: Dataset) -> Iterator[str]:
     for step in (0, 7, 8, 11):
         yield f"/step?n={step}"
     yield "/step?n=8&at=64"
+    for text in ("page-7", "the end", "b.jsonl:0", "nowhere at all"):
+        yield f"/search?{urlencode({'q': text, 'source': 'web'})}"
+    yield "/records?show-in=zh&verdict=dropped"
 
 
 def _documents(browser: Browser) -> list[str]:
@@ -211,7 +214,7 @@ def _documents(browser: Browser) -> list[str]:
             continue
         text = browser.show(to.partition("#")[0])
         likes = dict(links_of(text))
-        found += [likes[label] for label in likes if label.startswith(("Similar", "dropped dup"))]
+        found += [likes[label] for label in likes if label.startswith(("Similar", "Dropped dup"))]
         if name == "long":
             for more in ("token=2047", "token=2048", "part=1", "part=2", "token=9999999"):
                 browser.show(f"{to.partition('#')[0]}&{more}")
@@ -247,7 +250,7 @@ def _records(browser: Browser, data: Dataset) -> None:
         text = browser.show(f"/records?{urlencode(values)}")
         if values.keys() & {"verdict", "reason"}:
             for label, link in links_of(text):
-                if link.startswith("/record?") and label != "one by one 逐条查看":
+                if link.startswith("/record?") and label != "one by one":
                     browser.show(link)
     for values in (
         {"verdict": "dropped", "at": "20"},

@@ -1,3 +1,5 @@
+import hashlib
+import importlib
 import os
 import subprocess
 import sys
@@ -6,14 +8,20 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus.options import Options
+from pipelines.steps.langid import installed_model
 from shards.show import USUAL
 
 
-def test_the_overview_of_a_dataset_knows_the_usual_options() -> None:
-    usual = Options()
-    for name, value in USUAL.items():
-        default = getattr(usual, name)
-        assert value == (sorted(default) if isinstance(default, tuple) else default), name
+def test_the_overview_of_a_dataset_knows_the_defaults() -> None:
+    for corpus, values in USUAL.items():
+        module = f"pipelines.{corpus}"
+        usual = importlib.import_module(module).RECIPE.options() if corpus else Options()
+        for name, value in values.items():
+            default = getattr(usual, name)
+            if name == "lid_model":
+                default = hashlib.sha256(installed_model().read_bytes()).hexdigest()
+            expected = sorted(default) if isinstance(default, tuple) else default
+            assert value == expected, (corpus, name)
 
 
 @pytest.mark.slow

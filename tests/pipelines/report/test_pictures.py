@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.report.pictures import histogram, quantile
+from pipelines.report.pictures import Bound, histogram, quantile
 from pipelines.segments.histograms import bins_of
 
 
@@ -37,7 +37,7 @@ def test_nothing_leaves_a_picture_and_no_bar_is_lost(
     kept: list[float], dropped: list[float], bounds: list[float]
 ) -> None:
     counts = {"kept": counted(*kept), "dropped": counted(*dropped)}
-    drawn = histogram(counts, [(bound, f"min {bound:g}") for bound in bounds])
+    drawn = histogram(counts, [Bound(bound, "minimum", ["en"]) for bound in bounds])
     places = [label.place for label in drawn.labels]
     assert all(0 <= place <= drawn.cells for place in (*places, *drawn.ticks))
     for kind, sign in (("kept", 1), ("dropped", -1)):

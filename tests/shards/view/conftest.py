@@ -115,7 +115,7 @@ Show = Callable[..., Client]
 def all_pages(client: Client, target: str) -> str:
     """Return all pages of a search, one behind the other."""
     pages = [client.get(target)]
-    while more := re.findall('<a href="([^"]*)" accesskey="n" rel="next">go on', pages[-1]):
+    while more := re.findall('<a href="([^"]*)" accesskey="n" rel="next">continue', pages[-1]):
         pages.append(client.get(unescape(more[0])))
     return "".join(pages)
 

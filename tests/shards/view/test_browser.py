@@ -36,9 +36,16 @@ def test_a_dataset_is_leafed_through_and_searched(tab: Browser, show: Show, buil
     assert tab.evaluate("location.hash") == "#token"
     tab.click('nav a[href="/documents"]')
     words = json.dumps(NEAR[-20:])
-    tab.evaluate(f"document.querySelector('[name=words]').value = {words}")
-    tab.click("form[action='/documents'] button")
+    tab.evaluate(f"document.querySelector('[name=q]').value = {words}")
+    tab.click("form[action='/search'] button")
     assert "1 found" in tab.evaluate("document.body.innerText")
+    # The other language stays chosen on the pages that follow.
+    tab.click("a.switch")
+    assert "找到 1 条" in tab.evaluate("document.body.innerText")
+    tab.click('nav a[href="/"]')
+    assert tab.evaluate("document.title").startswith("概览")
+    tab.click("a.switch")
+    assert tab.evaluate("document.title").startswith("Overview")
     assert not [event for event in tab.events if event["method"] == "Log.entryAdded"]
     # A page of another site that links to it gets nothing.
     tab.go(f"data:text/html,<a href='{base}/documents'>link</a>")

@@ -22,6 +22,29 @@ def test_records_are_found_at_once_and_in_many_pages(query: str, show: Show, bui
     assert found == set(PLACE.findall(all_pages(show(built, seconds=-1.0), f"/records?{query}")))
 
 
+def test_a_dropped_record_shows_on_top_why_and_marks_the_row(show: Show, built: Path) -> None:
+    client = show(built)
+    page = client.get("/next?reason=gopher-few-words")
+    (words,) = re.findall("<b>words: (\\d+), minimum 50</b>", page)
+    assert int(words) < 50
+    assert "Too few words." in page
+    (row,) = re.findall('<tr class="broken">(.*)</tr>', page)
+    assert shown(row) == f"words gopher.words{words}minimum 50"
+
+
+def test_lists_show_the_beginnings_of_texts(show: Show, built: Path) -> None:
+    client = show(built)
+    for query, text in (
+        ("reason=too-short", "too short"),
+        ("reason=bad-json", '{"text": <script>␛}'),
+        ("verdict=kept", NEAR[:40]),
+    ):
+        snippets = re.findall(
+            '<small class="snippet"[^>]*>([^<]*)', client.get(f"/records?{query}")
+        )
+        assert any(unescape(each).strip().startswith(text) for each in snippets), query
+
+
 @pytest.mark.parametrize("seconds", [60.0, -1.0])
 def test_words_are_found_at_their_first_token(show: Show, tmp_path: Path, seconds: float) -> None:
     draw = random.Random(0)

@@ -1,0 +1,54 @@
+"""The rules of the last run, as report.json has them: which bound a record breaks."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from shards.manifest import REPORT
+from shards.storage.files import read_json, shape_expected, size_if_there
+from shards.view.viewer import Viewer
+
+OTHER_LANGUAGES = "*"
+_THRESHOLD = "language_threshold"
+"""The option that bounds the score of a language."""
+
+
+class ReportedRule(NamedTuple):
+    """A bound on a metric."""
+
+    language: str
+    """OTHER_LANGUAGES: all without rules of their own."""
+    metric: str
+    comparison: str
+    """What a record is dropped for: "<" or ">" the bound."""
+    bound: float
+    reason: str
+
+    def breaks(self, values: Mapping[str, Any]) -> bool:
+        """Return whether a record with these values breaks it."""
+        value = values.get(self.metric)
+        if value is None:
+            return False
+        return bool(value < self.bound if self.comparison == "<" else value > self.bound)
+
+
+def rules_of(viewer: Viewer, language: str = "") -> list[ReportedRule]:
+    """Return the rules for a language, or all rules.
+
+    Raises:
+        DamageError: report.json is damaged.
+    """
+    found = []
+    if threshold := viewer.dataset.manifest.options.get(_THRESHOLD):
+        found = [ReportedRule(OTHER_LANGUAGES, "score", "<", float(threshold), "language-score")]
+    path = viewer.dataset.directory / REPORT
+    with shape_expected(path, "build the dataset again, or delete it"):
+        rules = read_json(path).get("rules", {}) if size_if_there(path) >= 0 else {}
+        own = language if language in rules else OTHER_LANGUAGES
+        for each in [own] if language else sorted(rules):
+            found += [
+                ReportedRule(
+                    each, rule["metric"], rule["comparison"], rule["bound"], rule["reason"]
+                )
+                for rule in rules.get(each, ())
+            ]
+    return found
