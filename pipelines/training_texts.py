@@ -21,9 +21,9 @@ from pipelines.process.processor import Job
 from pipelines.read.files import InputFile
 from pipelines.read.formats import splits
 from pipelines.segments.identity import hash_bound
-from pipelines.segments.rows import REJECTS, Verdict
+from pipelines.segments.rows import REJECTS, FilterResult
 from pipelines.steps.clean import CleanStep
-from pipelines.steps.step import split_verdict
+from pipelines.steps.step import split_result
 from shards.commands.flags import count, flag_of, option, positive
 from shards.commands.shown import tell
 from shards.errors import UserError
@@ -186,15 +186,15 @@ class TrainingTexts:
         intake, clean = Intake(corpus), CleanStep()
         cut = splits(file, corpus.reading, split_bytes=file.bytes)
         for pieces in group_records((split, corpus.reader(split)) for split in cut):
-            read, unread = split_verdict(intake.read(intake.sampled(pieces, Counter())))
-            kept, dropped = split_verdict(clean(read))
+            read, unread = split_result(intake.read(intake.sampled(pieces, Counter())))
+            kept, dropped = split_result(clean(read))
             self._count(unread, dropped)
             texts = pc.binary_join_element_wise(kept["prompt"], kept["text"], _NOTHING)
             limit = hash_bound(self._holding.share)
             held = [holdout < limit for holdout in kept["holdout"].to_pylist()]
             yield from zip(texts.to_pylist(), held, strict=True)
 
-    def _count(self, *verdicts: Verdict) -> None:
+    def _count(self, *verdicts: FilterResult) -> None:
         for verdict in verdicts:
             self._unused.update(verdict.reasons.to_pylist())
 

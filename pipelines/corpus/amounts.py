@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 
 from pipelines.corpus.batcher import BatchPiece
 from pipelines.read.record import CUT
-from pipelines.segments.rows import PATH, REJECTS, Verdict
+from pipelines.segments.rows import PATH, REJECTS, FilterResult
 
 _COUNTED = REJECTS - CUT
 
@@ -22,7 +22,7 @@ class Amounts:
     unread_bytes: Counter[str] = field(default_factory=Counter)
     """About how many of them those take that cannot be read, without the ends of cut files."""
 
-    def add(self, pieces: Sequence[BatchPiece], verdicts: Iterable[Verdict]) -> None:
+    def add(self, pieces: Sequence[BatchPiece], verdicts: Iterable[FilterResult]) -> None:
         """Add records that --sample takes.
 
         Args:
@@ -43,7 +43,7 @@ class Amounts:
         return {each.name: getattr(self, each.name)[path] for each in fields(self)}
 
 
-def _rejected(verdict: Verdict) -> list[tuple[str, int]]:
+def _rejected(verdict: FilterResult) -> list[tuple[str, int]]:
     """Return the path and position of records that cannot be read."""
     reasons = verdict.reasons.to_pylist()
     if _COUNTED.isdisjoint(reasons):

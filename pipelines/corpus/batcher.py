@@ -17,7 +17,7 @@ from pipelines.read.json_object import Partial
 from pipelines.read.record import Damage, Record
 from pipelines.read.split import FileSplit
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
-from pipelines.segments.rows import CLEAN, PATH, RAW, READ, REJECTS, Verdict
+from pipelines.segments.rows import CLEAN, PATH, RAW, READ, REJECTS, FilterResult
 from shards.errors import UserError
 from shards.memory import is_lack_of_memory
 
@@ -64,7 +64,7 @@ class Intake:
             sampled.append(BatchPiece(split, taken))
         return sampled
 
-    def read(self, pieces: Sequence[BatchPiece]) -> Verdict:
+    def read(self, pieces: Sequence[BatchPiece]) -> FilterResult:
         """Return the documents of records as a batch of READ, and why some are left out.
 
         Args:
@@ -81,7 +81,7 @@ class Intake:
                     self.read([piece])
             doing = f"it makes documents of {pieces[0].split.path} that fit no table"
             raise code_failure(self._module, error, doing=doing) from error
-        return Verdict(batch, reasons)
+        return FilterResult(batch, reasons)
 
     def _batch(
         self, pieces: Sequence[BatchPiece], by_record: Sequence[Sequence[Document]]
@@ -181,7 +181,7 @@ def _files_of(pieces: Sequence[BatchPiece], counts: Sequence[int]) -> np.ndarray
     return np.repeat(by_record, counts)
 
 
-def with_raws(verdict: Verdict, pieces: Sequence[BatchPiece]) -> Verdict:
+def with_raws(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResult:
     """Return a verdict with a column RAW of the first bytes of records that are quarantined.
 
     Args:
@@ -204,7 +204,7 @@ def with_raws(verdict: Verdict, pieces: Sequence[BatchPiece]) -> Verdict:
         by_place[place].head if reason in REJECTS else None
         for place, reason in zip(places, reasons, strict=True)
     ]
-    return Verdict(verdict.batch.append_column(RAW, pa.array(raws, RAW.type)), verdict.reasons)
+    return FilterResult(verdict.batch.append_column(RAW, pa.array(raws, RAW.type)), verdict.reasons)
 
 
 def group_records(

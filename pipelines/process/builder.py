@@ -17,7 +17,7 @@ from pipelines.read.record import WHOLE_BYTES
 from pipelines.segments.audit import AUDIT, audit_rows, tally
 from pipelines.segments.bins import bins_table, holdout_table
 from pipelines.segments.examples import Examples
-from pipelines.segments.rows import PATH, RAW, REJECTS, Verdict, whole_texts
+from pipelines.segments.rows import PATH, RAW, REJECTS, FilterResult, whole_texts
 from pipelines.segments.segment import REJECT, Segment, SieveCounts, with_suffix
 from pipelines.segments.unknown import UNKNOWN, count_unknown
 from shards.merged import gather
@@ -82,7 +82,7 @@ class SegmentBuilder:
             or self._held_bytes >= MAX_HELD_BYTES
         )
 
-    def add(self, kept: pa.RecordBatch, dropped: Iterable[Verdict]) -> None:
+    def add(self, kept: pa.RecordBatch, dropped: Iterable[FilterResult]) -> None:
         """Take a judged batch: the documents that passed every stage, and those that did not.
 
         Of those with a column RAW the quarantined ones are kept for rejects/.
@@ -113,7 +113,7 @@ class SegmentBuilder:
             sizes = [pc.sum(pc.binary_length(rows[name])).as_py() for name in ("prompt", "text")]
             self._held_bytes += sum(sizes)
 
-    def _keep_raws(self, verdict: Verdict) -> None:
+    def _keep_raws(self, verdict: FilterResult) -> None:
         """Keep for rejects/ what has the first bytes of its record."""
         if RAW.name not in verdict.batch.schema.names:
             return

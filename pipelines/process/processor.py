@@ -25,10 +25,10 @@ from pipelines.process.builder import SegmentBuilder
 from pipelines.read.reader import RecordReader
 from pipelines.read.split import FileSplit
 from pipelines.segments.audit import audit_schema
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import FilterResult
 from pipelines.segments.segment import Segment
 from pipelines.steps.chain import take_chain
-from pipelines.steps.step import Clock, run, split_verdict
+from pipelines.steps.step import Clock, run, split_result
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.memory import is_lack_of_memory
@@ -389,9 +389,9 @@ class SplitProcessor:
         *,
         intake: Intake,
         clock: Clock,
-    ) -> list[Verdict]:
+    ) -> list[FilterResult]:
         """Judge a batch and add it; return the verdicts on what is left out."""
-        documents, rejected = split_verdict(intake.read(pieces))
+        documents, rejected = split_result(intake.read(pieces))
         kept, dropped = run(documents, self._chain.steps, clock)
         verdicts = [with_raws(verdict, pieces) for verdict in (rejected, *dropped)]
         with clock.time("segment"):

@@ -31,12 +31,12 @@ from pipelines.segments.rows import (
     RAW,
     REASON,
     SOURCE,
-    Verdict,
+    FilterResult,
     constant,
 )
 from pipelines.steps.outputs import CorpusOutputs, count, tagged_outputs
 from pipelines.steps.spec import check_known
-from pipelines.steps.step import split_verdict
+from pipelines.steps.step import split_result
 from shards.commands.spelling import expected
 from shards.errors import UserError
 
@@ -163,7 +163,7 @@ class ReadDoFn(beam.DoFn):
 
     def _read(
         self, pieces: Sequence[BatchPiece], source: str, intake: Intake
-    ) -> tuple[pa.RecordBatch, Verdict]:
+    ) -> tuple[pa.RecordBatch, FilterResult]:
         """Return the documents of records, and the verdict on what is left out."""
         found = intake.read(pieces)
         batch = found.batch
@@ -171,4 +171,4 @@ class ReadDoFn(beam.DoFn):
         batch = batch.add_column(place, SOURCE, constant(source, batch.num_rows))
         count("records read", batch.num_rows)
         count("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
-        return split_verdict(Verdict(batch, found.reasons))
+        return split_result(FilterResult(batch, found.reasons))

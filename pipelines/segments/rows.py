@@ -73,7 +73,7 @@ separately ("" where it has none).
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class FilterResult:
     """The result of a step for a batch: the same rows with its columns added, and a reason per row.
 
     `reasons` is a string array of the batch's length, null where the document is kept.

@@ -24,7 +24,7 @@ import pyarrow as pa
 from pipelines.read.input_format import InputFormat
 from pipelines.read.record import Damage, Record
 from pipelines.read.value import as_text
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import FilterResult
 from pipelines.steps.listing import read_whole
 from pipelines.steps.step import Step, reasons_where
 from shards.errors import UserError
@@ -163,9 +163,9 @@ class BlockStep(Step):
         self._blocklist = load_blocklist(paths)
         self.facts = {"url_blocklist": self._blocklist.fingerprint}
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Drop documents from blocked addresses."""
         if "url" not in batch.schema.names:
             raise UserError("--url-blocklist needs a corpus whose records have a url")
         urls = [as_text(url) for url in batch["url"].to_pylist()]
-        return Verdict(batch, reasons_where(self._blocklist.blocked(urls), BLOCKED))
+        return FilterResult(batch, reasons_where(self._blocklist.blocked(urls), BLOCKED))

@@ -98,7 +98,7 @@ class Chain:
         judging = [self.judge] if self.judge.fields else []
         measures = [self.identify, *judging, *(own for own in self._own if own.bounds)]
         for step in measures[:-1]:
-            step.defers_drops = True
+            step.measure_only = True
 
     def prepare(self) -> None:
         """Load and compile what else is loaded and compiled for the first texts."""

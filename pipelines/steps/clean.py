@@ -20,7 +20,7 @@ from ftfy.chardata import CONTROL_CHARS, HTML_ENTITY_RE
 from ftfy.fixes import remove_control_chars, unescape_html
 
 from pipelines.corpus.clean_level import REPAIR, WHITESPACE
-from pipelines.segments.rows import CLEAN, Verdict, utf8
+from pipelines.segments.rows import CLEAN, FilterResult, utf8
 from pipelines.steps.code_signs import holds_code
 from pipelines.steps.step import Step, reasons_where
 
@@ -224,7 +224,7 @@ class CleanStep(Step):
         """
         self._level = level
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add `repaired`; drop empty texts."""
         levels = [self._level] * batch.num_rows if self._level else None
         if CLEAN.name in batch.schema.names:
@@ -235,7 +235,7 @@ class CleanStep(Step):
             batch, also = _with_cleaned(batch, "prompt", levels)
             changed = changed | also
         batch = batch.append_column("repaired", pa.array(changed))
-        return Verdict(batch, reasons_where(are_blank(batch["text"]), EMPTY))
+        return FilterResult(batch, reasons_where(are_blank(batch["text"]), EMPTY))
 
 
 def _with_cleaned(

@@ -25,7 +25,7 @@ import pyarrow as pa
 from pipelines.read.input_format import InputFormat
 from pipelines.read.record import Damage, Record, strings_in
 from pipelines.read.value import text_of
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import FilterResult
 from pipelines.steps.listing import read_whole
 from pipelines.steps.step import Step, reasons_where
 from pipelines.steps.units import Units, unit_batches, units
@@ -200,8 +200,8 @@ class DecontaminateStep(Step):
         self._benchmarks = load_contamination(paths)
         self.facts = {"decontaminate": self._benchmarks.fingerprint}
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add the count; drop texts that hold any."""
         hits = self._benchmarks.hits(batch["text"].to_pylist())
         batch = batch.append_column(CONTAMINATION.name, pa.array(hits, CONTAMINATION.type))
-        return Verdict(batch, reasons_where(hits > 0, CONTAMINATED))
+        return FilterResult(batch, reasons_where(hits > 0, CONTAMINATED))

@@ -4,7 +4,7 @@ import pyarrow as pa
 
 from pipelines.dedup.fingerprint import Fingerprinter
 from pipelines.dedup.sieve import pack_signatures
-from pipelines.segments.rows import Verdict, whole_texts
+from pipelines.segments.rows import FilterResult, whole_texts
 from pipelines.steps.step import Step, no_reasons
 
 
@@ -17,11 +17,11 @@ class FingerprintStep(Step):
         """Make the step; `near` says whether it adds signatures, which find near-duplicates."""
         self.fingerprinter = Fingerprinter(near=near)
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add `hash_high`, `hash_low` (uint64) and `signature`."""
         found = self.fingerprinter.fingerprints(whole_texts(batch))
         batch = batch.append_column("hash_high", pa.array(found.high))
         batch = batch.append_column("hash_low", pa.array(found.low))
         if found.signatures:
             batch = batch.append_column("signature", pack_signatures(found.signatures))
-        return Verdict(batch, no_reasons(batch))
+        return FilterResult(batch, no_reasons(batch))

@@ -11,11 +11,11 @@ from pipelines.corpus.languages import LANGUAGES, parse_languages
 from pipelines.quality import Quality
 from pipelines.quality.catalog import SCORERS
 from pipelines.quality.selection import EVERY, Labels, joined, overrides_of
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import FilterResult
 from pipelines.steps.classifier import Classifier
 from pipelines.steps.perplexity import Perplexity
 from pipelines.steps.scorer import Scorer
-from pipelines.steps.step import Step, finish_judgement, replaced
+from pipelines.steps.step import Step, finish_filter, replaced
 
 _FIRST_TEXT = (
     "- Cited facts [1] [2]: no sentence is like this one. He said so... 'It is.' \"No.\"\n\n\n"
@@ -86,7 +86,7 @@ class QualityFilter(Step):
         engines = (dict(scorer.engines) for scorer in scorers)
         self.engines = reduce(or_, engines, dict(profiles.engines))
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add the metrics, float32, null where a language has no such rule."""
         judged = self.quality.judge(batch["text"].to_pylist(), batch["language"].to_pylist())
         batch = replaced(batch, "text", judged.texts, changed=judged.changed)
@@ -94,7 +94,7 @@ class QualityFilter(Step):
             column = pa.array(judged.metrics[field.name], from_pandas=True)
             batch = batch.append_column(field.name, column)
         reasons = pa.array(judged.reasons, pa.string())
-        return finish_judgement(batch, reasons, defers=self.defers_drops)
+        return finish_filter(batch, reasons, measure_only=self.measure_only)
 
     def check_labels(self, labels: Collection[str]) -> None:
         """Check that the model of languages knows those that have rules of their own.

@@ -19,7 +19,7 @@ import pyarrow.compute as pc
 
 from pipelines.alternatives import agreeing
 from pipelines.corpus.languages import LANGUAGES, MODEL_PAGE, parse_languages
-from pipelines.segments.rows import NAME, Verdict
+from pipelines.segments.rows import NAME, FilterResult
 from pipelines.steps.fasttext import (
     LABEL_PREFIX,
     FastTextClassifier,
@@ -28,7 +28,7 @@ from pipelines.steps.fasttext import (
     library_version,
     load_library,
 )
-from pipelines.steps.step import Step, finish_judgement
+from pipelines.steps.step import Step, finish_filter
 from shards.errors import UserError
 
 OTHER_LANGUAGE, UNSURE = "language", "language-score"
@@ -285,7 +285,7 @@ class IdentifyStep(Step):
             engine = f"{engine} with {self.identifier.fingerprint[:12]}"
         self.engines = {"langid": engine}
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add `language` and `score`."""
         labels, scores = self.identifier.identify(batch["text"].to_pylist())
         low = scores < self._threshold
@@ -297,10 +297,10 @@ class IdentifyStep(Step):
         found = pa.array(labels, pa.large_string()).cast(NAME)
         batch = batch.append_column("language", found).append_column("score", pa.array(scores))
         column = pa.array(reasons, pa.string())
-        if not self.defers_drops:
-            return Verdict(batch, column)
+        if not self.measure_only:
+            return FilterResult(batch, column)
         # What is in no language asked for is not measured.
         others = pc.equal(column, OTHER_LANGUAGE)
         nothing = pa.scalar(None, pa.string())
-        marked = finish_judgement(batch, pc.if_else(others, nothing, column), defers=True).batch
-        return Verdict(marked, pc.if_else(others, column, nothing))
+        marked = finish_filter(batch, pc.if_else(others, nothing, column), measure_only=True).batch
+        return FilterResult(marked, pc.if_else(others, column, nothing))

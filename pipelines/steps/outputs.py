@@ -13,7 +13,7 @@ from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
 from pipelines.execute.figures import NAMESPACE
 from pipelines.read.record import WHOLE_BYTES
-from pipelines.segments.rows import DROPPED, METRIC, QUARANTINED, RAW, REASON, REJECTS, Verdict
+from pipelines.segments.rows import DROPPED, METRIC, QUARANTINED, RAW, REASON, REJECTS, FilterResult
 from shards.errors import UserError
 
 
@@ -57,7 +57,7 @@ def count(name: str, number: int) -> None:
 
 
 def tagged_outputs(
-    kept: pa.RecordBatch, verdicts: Iterable[Verdict], *, metrics: Collection[str] = ()
+    kept: pa.RecordBatch, verdicts: Iterable[FilterResult], *, metrics: Collection[str] = ()
 ) -> Iterator[Any]:
     """Yield the rows that stay, the dropped and the quarantined ones tagged; and count them.
 

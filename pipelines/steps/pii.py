@@ -27,7 +27,7 @@ from types import MappingProxyType
 import numpy as np
 import pyarrow as pa
 
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import FilterResult
 from pipelines.steps.step import Step, no_reasons, replaced
 
 KINDS = ("email", "id", "phone", "ip")
@@ -355,7 +355,7 @@ class MaskStep(Step):
     name = "mask"
     fields = MASKED
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Replace it; no row goes."""
         totals = np.zeros((len(KINDS), batch.num_rows), np.int32)
         for name in ("prompt", "text"):
@@ -365,4 +365,4 @@ class MaskStep(Step):
             totals += np.array(by_kind, np.int32)
         for field, column in zip(MASKED, totals, strict=True):
             batch = batch.append_column(field.name, pa.array(column))
-        return Verdict(batch, no_reasons(batch))
+        return FilterResult(batch, no_reasons(batch))

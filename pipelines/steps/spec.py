@@ -13,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.corpus.versions import segment_versions
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import FilterResult
 from pipelines.steps.step import Step
 from shards.errors import UserError
 
@@ -81,7 +81,7 @@ class Loaded:
         self.name = step.name
         self._lock = threading.Lock()
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Return the step's verdict."""
         with self._lock:
             return self.step(batch)

@@ -17,9 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import FilterResult
 
-PENDING_REASON = "pending_reason"
+DEFERRED_REASON = "deferred_reason"
 """The column of reasons of rows that go once the next step has measured them."""
 
 
@@ -40,11 +40,11 @@ class Step(ABC):
     """Fingerprints of files and models, by the option whose path or name they replace."""
     engines: Mapping[str, str] = MappingProxyType({})
     """The libraries that decide bytes, with their versions."""
-    defers_drops: bool = False
+    measure_only: bool = False
     """Whether it only notes the reasons of rows that go: the next step measures those too."""
 
     @abstractmethod
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Return the verdict: the same rows with columns added, and a reason for each that goes."""
 
 
@@ -55,7 +55,7 @@ class NamedStep(Protocol):
     def name(self) -> str:
         """Its name."""
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Return the verdict on a batch."""
 
 
@@ -85,7 +85,7 @@ class Clock:
 
 def run(
     batch: pa.RecordBatch, steps: Sequence[NamedStep], clock: Clock
-) -> tuple[pa.RecordBatch, list[Verdict]]:
+) -> tuple[pa.RecordBatch, list[FilterResult]]:
     """Return the rows that pass every step, and by step those that do not, with reasons.
 
     Args:
@@ -96,35 +96,35 @@ def run(
     dropped = []
     for step in steps:
         with clock.time(step.name):
-            batch, verdict = split_verdict(step(batch))
+            batch, verdict = split_result(step(batch))
         dropped.append(verdict)
     return batch, dropped
 
 
-def split_verdict(verdict: Verdict) -> tuple[pa.RecordBatch, Verdict]:
+def split_result(verdict: FilterResult) -> tuple[pa.RecordBatch, FilterResult]:
     """Return the rows that stay, and the others with their reasons."""
     if verdict.reasons.null_count == len(verdict.reasons):
-        return verdict.batch, Verdict(verdict.batch.slice(0, 0), verdict.reasons.slice(0, 0))
+        return verdict.batch, FilterResult(verdict.batch.slice(0, 0), verdict.reasons.slice(0, 0))
     dropped = pc.is_valid(verdict.reasons)
-    return verdict.batch.filter(pc.invert(dropped)), Verdict(
+    return verdict.batch.filter(pc.invert(dropped)), FilterResult(
         verdict.batch.filter(dropped), verdict.reasons.filter(dropped)
     )
 
 
-def finish_judgement(batch: pa.RecordBatch, reasons: pa.Array, *, defers: bool) -> Verdict:
-    """Return the verdict of a step that measures: a pending reason of a step before comes first.
+def finish_filter(batch: pa.RecordBatch, reasons: pa.Array, *, measure_only: bool) -> FilterResult:
+    """Return the verdict of a step that measures: a deferred reason of a step before comes first.
 
     Args:
         batch: The rows.
         reasons: Why the step itself lets rows go.
-        defers: Let none go yet, but leave the reasons to the next step.
+        measure_only: Let none go yet, but leave the reasons to the next step.
     """
-    if PENDING_REASON in batch.schema.names:
-        reasons = pc.coalesce(batch[PENDING_REASON], reasons)
-        batch = batch.drop_columns([PENDING_REASON])
-    if not defers:
-        return Verdict(batch, reasons)
-    return Verdict(batch.append_column(PENDING_REASON, reasons), no_reasons(batch))
+    if DEFERRED_REASON in batch.schema.names:
+        reasons = pc.coalesce(batch[DEFERRED_REASON], reasons)
+        batch = batch.drop_columns([DEFERRED_REASON])
+    if not measure_only:
+        return FilterResult(batch, reasons)
+    return FilterResult(batch.append_column(DEFERRED_REASON, reasons), no_reasons(batch))
 
 
 def no_reasons(batch: pa.RecordBatch) -> pa.Array:

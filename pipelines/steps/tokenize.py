@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.segments.rows import Verdict
+from pipelines.segments.rows import FilterResult
 from pipelines.segments.unknown import UNKNOWN
 from pipelines.steps.step import Step
 from pipelines.tokenizers.tokenizer import load_tokenizer
@@ -39,7 +39,7 @@ class TokenizeStep(Step):
         self.facts = {"tokenizer": self.tokenizer.fingerprint}
         self.engines = {"tokenizer": self.tokenizer.engine}
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add `tokens` (a list of the tokenizer's dtype), `prompt_tokens` and UNKNOWN (int32)."""
         tokens, lengths, failures = self.tokenizer.encode_batch(batch["text"].to_pylist())
         prompt_lengths = np.zeros(batch.num_rows, np.int32)
@@ -66,7 +66,7 @@ class TokenizeStep(Step):
         batch = batch.append_column(pa.field("tokens", column.type, metadata=made_by), column)
         batch = batch.append_column("prompt_tokens", pa.array(prompt_lengths))
         batch = batch.append_column(UNKNOWN, unknown)
-        return Verdict(batch, pa.array(reasons, pa.string()))
+        return FilterResult(batch, pa.array(reasons, pa.string()))
 
     def _count_unknown(self, tokens: np.ndarray, ends: np.ndarray) -> pa.Array:
         """Return how many tokens of each text stand for what the tokenizer cannot spell."""

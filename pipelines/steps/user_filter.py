@@ -14,7 +14,7 @@ from pipelines.corpus.failure import failures_told
 from pipelines.quality.catalog import PROFILES, SCORERS
 from pipelines.quality.quality import Quality
 from pipelines.quality.selection import EVERY, bound_metrics, described
-from pipelines.segments.rows import CLEAN, Verdict
+from pipelines.segments.rows import CLEAN, FilterResult
 from pipelines.steps.blocklist import BlockStep
 from pipelines.steps.clean import EMPTY, CleanStep, are_blank
 from pipelines.steps.decontaminate import DecontaminateStep
@@ -25,7 +25,7 @@ from pipelines.steps.judge import QualityFilter
 from pipelines.steps.langid import IdentifyStep
 from pipelines.steps.pii import MaskStep
 from pipelines.steps.scorer import engine
-from pipelines.steps.step import PENDING_REASON, Step, finish_judgement, replaced
+from pipelines.steps.step import DEFERRED_REASON, Step, finish_filter, replaced
 from pipelines.steps.tokenize import TokenizeStep
 from shards.errors import UserError
 
@@ -110,7 +110,7 @@ class UserFilterStep(Step):
                 "such a filter changes no texts and follows quality"
             )
 
-    def __call__(self, batch: pa.RecordBatch) -> Verdict:
+    def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Ask it; add its metrics and take its texts."""
         reasons, texts, metrics = self._asked(batch) if batch.num_rows else ([], None, {})
         batch = self._with(batch, metrics)
@@ -122,7 +122,7 @@ class UserFilterStep(Step):
         self, batch: pa.RecordBatch
     ) -> tuple[list[str | None], list[str] | None, dict[str, np.ndarray]]:
         """Return what the filter says of a batch: reasons, texts if it changes any, metrics."""
-        shown = [name for name in batch.schema.names if name not in (PENDING_REASON, CLEAN.name)]
+        shown = [name for name in batch.schema.names if name not in (DEFERRED_REASON, CLEAN.name)]
         places = batch["position"]
         doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
         with failures_told(str(self._spec), doing=doing, what=FILTER):
@@ -137,7 +137,7 @@ class UserFilterStep(Step):
             texts = self._texts(answer.pop(TEXT, None), batch)
             return reasons, texts, self._measured(answer, batch.num_rows)
 
-    def _bounded(self, batch: pa.RecordBatch, reasons: Sequence[str | None]) -> Verdict:
+    def _bounded(self, batch: pa.RecordBatch, reasons: Sequence[str | None]) -> FilterResult:
         """Return the verdict that follows from the metrics."""
         if any(reasons):
             raise UserError(
@@ -145,7 +145,7 @@ class UserFilterStep(Step):
                 "alone, so that other bounds can be tried on them"
             )
         broken = self._quality.reasons(batch)
-        return finish_judgement(batch, broken, defers=self.defers_drops)
+        return finish_filter(batch, broken, measure_only=self.measure_only)
 
     def _reasons(self, said: Any, num: int) -> list[str | None]:
         """Return the reasons as the account has them."""
@@ -204,11 +204,11 @@ class UserFilterStep(Step):
 
     def _replaced(
         self, batch: pa.RecordBatch, texts: list[str] | None, reasons: list[str | None]
-    ) -> Verdict:
+    ) -> FilterResult:
         """Return the verdict on the batch with the filter's texts; emptied ones go."""
         column = pa.array(reasons, pa.string())
         if not self._changes_text:
-            return Verdict(batch, column)
+            return FilterResult(batch, column)
         changed = np.zeros(batch.num_rows, bool)
         if texts is not None:
             changed = pc.not_equal(batch["text"], pa.array(texts, pa.large_string())).to_numpy(
@@ -218,7 +218,7 @@ class UserFilterStep(Step):
             emptied = pa.array(changed & are_blank(batch["text"]))
             column = pc.if_else(pc.and_(emptied, column.is_null()), EMPTY, column)
         name = f"{self.name}.{CHANGED}"
-        return Verdict(batch.append_column(name, pa.array(changed.astype(np.int32))), column)
+        return FilterResult(batch.append_column(name, pa.array(changed.astype(np.int32))), column)
 
     def _check_number(self, given: int, wanted: int, *, what: str) -> None:
         if given != wanted:

@@ -28,7 +28,7 @@ from pipelines.segments.rows import (
     READ,
     REASON,
     SOURCE,
-    Verdict,
+    FilterResult,
     constant,
 )
 from pipelines.segments.segment import Segment
@@ -202,9 +202,9 @@ class _Open:
         )
         self.digest = 0
 
-    def add(self, kept: pa.RecordBatch, verdicts: Sequence[Verdict]) -> None:
+    def add(self, kept: pa.RecordBatch, verdicts: Sequence[FilterResult]) -> None:
         """Add judged rows."""
-        for one in (Verdict(kept, no_reasons(kept)), *verdicts):
+        for one in (FilterResult(kept, no_reasons(kept)), *verdicts):
             self.digest += _digest(one.batch, one.reasons)
         self.builder.add(kept, verdicts)
 
@@ -240,7 +240,7 @@ _FOLLOWING = frozenset(
 them, and tokens are read apart."""
 
 
-def _verdict(rows: pa.RecordBatch) -> Verdict:
+def _verdict(rows: pa.RecordBatch) -> FilterResult:
     """Return dropped rows as a step would have."""
     reasons = rows[REASON.name].cast(pa.string())
     if reasons.null_count:
@@ -248,7 +248,7 @@ def _verdict(rows: pa.RecordBatch) -> Verdict:
             "a batch has rows without a reason among dropped ones: give WriteDataset(dropped=[…]) "
             "what transforms drop or quarantine, and what they keep as its input"
         )
-    return Verdict(rows.drop_columns([REASON.name]), reasons)
+    return FilterResult(rows.drop_columns([REASON.name]), reasons)
 
 
 def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:

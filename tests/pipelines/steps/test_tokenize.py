@@ -7,7 +7,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from pipelines.corpus.recipe import SAMPLE
-from pipelines.steps.step import split_verdict
+from pipelines.steps.step import split_result
 from pipelines.steps.tokenize import TokenizeStep
 from pipelines.tokenizers.end_of_text import EndOfText
 from pipelines.tokenizers.sentencepiece import sentencepiece_model
@@ -59,7 +59,7 @@ def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined() -> None:
     tokenize = TokenizeStep(f"sentencepiece:{MODEL}")
     whole = tokenize(batch(CHINESE, ENGLISH)).batch["tokens"].to_pylist()
     tokenize.tokenizer = Tokenizer(dataclasses.replace(plain, encode=failing))
-    kept, dropped = split_verdict(tokenize(batch(CHINESE, "poison", ENGLISH)))
+    kept, dropped = split_result(tokenize(batch(CHINESE, "poison", ENGLISH)))
     assert kept["tokens"].to_pylist() == whole
     assert dropped.reasons.to_pylist() == ["tokenizer-failed"]
     assert dropped.batch["position"].to_pylist() == [1]
