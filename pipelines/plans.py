@@ -125,7 +125,7 @@ class JobSpec:
         # The chain, which knows the labels of a custom model, checks them.
         labels = None if options.lid_model else LANGUAGES
         quality = Quality.parse(options.quality, overrides=options.threshold, labels=labels)
-        return Quality(joined(quality.selection, recorded_bounds(self.chain.facts)))
+        return Quality(joined(quality.selection, recorded_bounds(self.chain.fingerprints)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -369,7 +369,7 @@ def mapped(notes: Notes) -> Mapped:
 
 
 def _plan_map(notes: Notes, spec: JobSpec, sizes: Mapping[str, int]) -> ProcessPlan:
-    mapping = plan_splits(spec.map, spec.chain.facts, notes.get(FILES).files, there=sizes)
+    mapping = plan_splits(spec.map, spec.chain.fingerprints, notes.get(FILES).files, there=sizes)
     if spec.map.options.part == (MERGE,):
         check_parts(spec.map, mapping.items, sizes)
     notes.put(_MAPPING, mapping)
@@ -518,7 +518,7 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
         "workers": spec.workers,
         "input_MB": sum(file.bytes for file in found.files) / 1e6,
         "dedup": results.dedup.figures,
-        "given": given_paths(options, spec.chain.facts),
+        "given": given_paths(options, spec.chain.fingerprints),
         "left_out": _listed(left_out),
         "cut": _listed(cut),
         **figures(

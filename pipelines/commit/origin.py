@@ -156,16 +156,16 @@ def _check_exact(before: Selection, selection: Selection) -> None:
                     )
 
 
-def given_paths(options: Options, facts: Iterable[str]) -> dict[str, Any]:
+def given_paths(options: Options, fingerprints: Iterable[str]) -> dict[str, Any]:
     """Return the options that are paths as they were given, for report.json.
 
     Args:
         options: The options.
-        facts: Names of options that the manifest holds as fingerprints of their files.
+        fingerprints: Names of options that the manifest holds as fingerprints of their files.
     """
     return {
         "folder": str(Path.cwd()),
-        **{name: getattr(options, name) for name in sorted({*facts} - {"quality"})},
+        **{name: getattr(options, name) for name in sorted({*fingerprints} - {"quality"})},
     }
 
 

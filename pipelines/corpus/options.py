@@ -286,13 +286,13 @@ class Options(Command):
 
 
 def semantic(
-    options: Options, facts: Mapping[str, Any], *, decides: Sequence[str]
+    options: Options, fingerprints: Mapping[str, Any], *, decides: Sequence[str]
 ) -> dict[str, Any]:
     """Return the options that decide bytes, by field, JSON-able.
 
     Args:
         options: The options.
-        facts: Values that replace options: for paths, the fingerprints of their files.
+        fingerprints: Values that replace options: for paths, the fingerprints of their files.
         decides: Which levels to take, of SEGMENTS and DATASET.
     """
     chosen = {
@@ -304,4 +304,4 @@ def semantic(
     plain = {
         name: sorted(value) if isinstance(value, tuple) else value for name, value in chosen.items()
     }
-    return {**plain, **{name: fact for name, fact in facts.items() if name in plain}}
+    return {**plain, **{name: fact for name, fact in fingerprints.items() if name in plain}}

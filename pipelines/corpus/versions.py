@@ -11,11 +11,13 @@ STAGES_VERSION = 7
 """Raised with every change of this package that changes the bytes of a segment."""
 
 
-def segment_versions(engines: Mapping[str, str], corpora: Mapping[str, Corpus]) -> dict[str, str]:
+def segment_versions(
+    library_versions: Mapping[str, str], corpora: Mapping[str, Corpus]
+) -> dict[str, str]:
     """Return the versions that decide the bytes of segments, by name.
 
     Args:
-        engines: Those of the chain's libraries.
+        library_versions: Those of the chain's libraries.
         corpora: The corpus of each source.
     """
     modules = sorted({corpus.module for corpus in corpora.values()})
@@ -24,5 +26,5 @@ def segment_versions(engines: Mapping[str, str], corpora: Mapping[str, Corpus]) 
         "ftfy": version("ftfy"),
         "unicode": unicodedata.unidata_version,
         **{f"code of {module}": code for module in modules if (code := code_hash(module))},
-        **engines,
+        **library_versions,
     }

@@ -152,7 +152,7 @@ class Build:
         job = Job(
             options=self.options,
             corpora=dict(corpora),
-            versions=segment_versions(chain.engines, corpora),
+            versions=segment_versions(chain.library_versions, corpora),
             run=run,
         )
         self.work = job.work
@@ -161,7 +161,7 @@ class Build:
             map=job,
             chain=chain,
             semantic={
-                **semantic(self.options, chain.facts, decides=(SEGMENTS, DATASET)),
+                **semantic(self.options, chain.fingerprints, decides=(SEGMENTS, DATASET)),
                 **others(corpora, corpus),
                 **corpus.facts(),
             },
@@ -306,13 +306,13 @@ class Build:
             return
         known = frozenset(base.sources() if base else ())
         first = FirstFiles(job=self.spec.map, files=files, known=known)
-        check_first_records(first.unmapped(self.spec.chain.facts), call=self.runner.call)
+        check_first_records(first.unmapped(self.spec.chain.fingerprints), call=self.runner.call)
 
     def announce(self) -> None:
-        """Log what is read, and by which engines."""
-        engines = ", ".join(self.spec.chain.engines.values())
+        """Log what is read, and by which libraries."""
+        libraries = ", ".join(self.spec.chain.library_versions.values())
         size = f"{len(self.files)} files, {_megabytes(self.files):.1f} MB; " if self.files else ""
-        _LOG.info("%s%s", size, engines)
+        _LOG.info("%s%s", size, libraries)
         if unused := self.spec.chain.unused_end:
             _LOG.info(
                 "documents end with the id %d, as GLM's do, and not with the tokenizer's own %s: "
@@ -351,7 +351,7 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
         advice=advice,
         files=existing.Files(
             tokenizers=(spec.chain.tokenizer, manifest.tokenizer),
-            given=(given_paths(options, spec.chain.facts), recorded_paths(output)),
+            given=(given_paths(options, spec.chain.fingerprints), recorded_paths(output)),
         ),
     )
 

@@ -63,14 +63,14 @@ class FirstFiles:
     known: frozenset[str] = frozenset()
     """Sources that the dataset has already: of these a few bad records stop no run."""
 
-    def unmapped(self, facts: Mapping[str, Any]) -> "FirstFiles":
+    def unmapped(self, fingerprints: Mapping[str, Any]) -> "FirstFiles":
         """Return this without the sources whose first item an earlier run has finished.
 
         Args:
-            facts: Fingerprints instead of the options that are paths.
+            fingerprints: Fingerprints instead of the options that are paths.
         """
         groups = _by_source(self.files)
-        new = [own for own in groups if not _is_mapped(own, self.job, facts)]
+        new = [own for own in groups if not _is_mapped(own, self.job, fingerprints)]
         return replace(self, files=[*itertools.chain.from_iterable(new)])
 
 
@@ -101,12 +101,12 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
     return [files[index * len(files) // number] for index in range(number)]
 
 
-def _is_mapped(files: Sequence[InputFile], job: Job, facts: Mapping[str, Any]) -> bool:
+def _is_mapped(files: Sequence[InputFile], job: Job, fingerprints: Mapping[str, Any]) -> bool:
     """Return whether an earlier run has finished the first item of a source."""
     reading, size = job.corpora[files[0].source].reading, job.options.split_bytes
     Peek(files[0].path, reading).check()
     chains = (splits(file, reading, split_bytes=size) for file in files)
-    (first,) = split_items([next(packs(chains, split_bytes=size))], job, facts)
+    (first,) = split_items([next(packs(chains, split_bytes=size))], job, fingerprints)
     return (job.work / "map" / f"{first.name}.json").exists()
 
 

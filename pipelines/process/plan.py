@@ -40,13 +40,17 @@ class ProcessPlan:
 
 
 def plan_splits(
-    job: Job, facts: Mapping[str, Any], inputs: Sequence[InputFile], *, there: Collection[str]
+    job: Job,
+    fingerprints: Mapping[str, Any],
+    inputs: Sequence[InputFile],
+    *,
+    there: Collection[str],
 ) -> ProcessPlan:
     """Return what a job maps of its input files.
 
     Args:
         job: What all items share.
-        facts: Fingerprints instead of the options that are paths.
+        fingerprints: Fingerprints instead of the options that are paths.
         inputs: The files.
         there: The names of all files in the folder of the map.
 
@@ -67,7 +71,7 @@ def plan_splits(
             if not job.options.watch:
                 raise
             failed[file] = str(error)
-    items = split_items(packs(chains, split_bytes=job.options.split_bytes), job, facts)
+    items = split_items(packs(chains, split_bytes=job.options.split_bytes), job, fingerprints)
     own = items_of_part(items, part) if is_share else items
     if is_share:
         names = {split.name for item in own for split in item.splits}
@@ -81,19 +85,21 @@ def plan_splits(
 
 
 def split_items(
-    cut: Iterable[tuple[FileSplit, ...]], job: Job, facts: Mapping[str, Any]
+    cut: Iterable[tuple[FileSplit, ...]], job: Job, fingerprints: Mapping[str, Any]
 ) -> list[ProcessItem]:
     """Return the items of a job.
 
     Args:
         cut: The splits that each item maps, by source.
         job: What all items share.
-        facts: Fingerprints instead of the options that are paths.
+        fingerprints: Fingerprints instead of the options that are paths.
     """
     items = []
     for source, group in itertools.groupby(cut, key=lambda splits: splits[0].source):
         own = [*group]
-        names = record_names(own, job.corpora[source], versions=job.versions, facts=facts)
+        names = record_names(
+            own, job.corpora[source], versions=job.versions, fingerprints=fingerprints
+        )
         items += [
             ProcessItem(name=name, splits=splits, most_deaths=_most_deaths(splits, job.options))
             for name, splits in zip(names, own, strict=True)

@@ -192,7 +192,7 @@ def record_names(
     corpus: Corpus,
     *,
     versions: Mapping[str, str],
-    facts: Mapping[str, Any],
+    fingerprints: Mapping[str, Any],
 ) -> list[str]:
     """Return the fingerprints of items: the same on every machine, for every number of workers.
 
@@ -200,11 +200,11 @@ def record_names(
         items: The splits of each.
         corpus: The corpus of their source.
         versions: The versions that decide bytes.
-        facts: Fingerprints instead of the options that are paths.
+        fingerprints: Fingerprints instead of the options that are paths.
     """
     shared = {
         "corpus": corpus.recipe.name,
-        "options": semantic(corpus.options, facts, decides=(SEGMENTS,)),
+        "options": semantic(corpus.options, fingerprints, decides=(SEGMENTS,)),
         "versions": dict(versions),
     }
     start = hashlib.sha256(canonical(shared))
@@ -246,7 +246,7 @@ class SplitProcessor:
         self._folder = job.work / "map"
         self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
         self._chain = take_chain(job.options, run=job.run)
-        own = segment_versions(self._chain.engines, job.corpora)
+        own = segment_versions(self._chain.library_versions, job.corpora)
         if own != job.versions:
             name, *_ = sorted(name for name, _ in own.items() ^ job.versions.items())
             raise UserError(

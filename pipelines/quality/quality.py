@@ -233,7 +233,7 @@ class Quality:
         }
 
     @property
-    def engines(self) -> Mapping[str, str]:
+    def library_versions(self) -> Mapping[str, str]:
         """The libraries that split words, with their versions, and a custom code."""
         libraries = sorted(self._needed)
         words = {"words": ", ".join(map(engine_version, libraries))} if libraries else {}

@@ -161,7 +161,7 @@ class BlockStep(Step):
             UserError: As load_blocklist.
         """
         self._blocklist = load_blocklist(paths)
-        self.facts = {"url_blocklist": self._blocklist.fingerprint}
+        self.fingerprints = {"url_blocklist": self._blocklist.fingerprint}
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Drop documents from blocked addresses."""

@@ -134,18 +134,20 @@ class Chain:
         return tuple(field for step in self.steps for field in step.fields)
 
     @property
-    def facts(self) -> Mapping[str, Any]:
+    def fingerprints(self) -> Mapping[str, Any]:
         """Fingerprints of files and models, instead of the options that are their paths."""
-        steps = (*self.steps, self.judge)  # its facts count even where there are no rules
-        facts = {name: fact for step in steps for name, fact in step.facts.items()}
+        steps = (*self.steps, self.judge)  # its fingerprints count even where there are no rules
+        fingerprints = {name: fact for step in steps for name, fact in step.fingerprints.items()}
         if self._own:  # numbered: their order may matter
             own = {
                 f"{number}. {step.identity}": step.fact for number, step in enumerate(self._own, 1)
             }
-            facts["filter"] = own
-        return facts
+            fingerprints["filter"] = own
+        return fingerprints
 
     @property
-    def engines(self) -> Mapping[str, str]:
+    def library_versions(self) -> Mapping[str, str]:
         """The libraries that decide bytes, with their versions."""
-        return {name: engine for step in self.steps for name, engine in step.engines.items()}
+        return {
+            name: engine for step in self.steps for name, engine in step.library_versions.items()
+        }

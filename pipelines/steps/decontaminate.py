@@ -198,7 +198,7 @@ class DecontaminateStep(Step):
             UserError: As load_contamination.
         """
         self._benchmarks = load_contamination(paths)
-        self.facts = {"decontaminate": self._benchmarks.fingerprint}
+        self.fingerprints = {"decontaminate": self._benchmarks.fingerprint}
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add the count; drop texts that hold any."""

@@ -17,9 +17,9 @@ from shards.manifest import TokenizerEntry
 class StepsInfo:
     """A chain without its models."""
 
-    facts: Mapping[str, Any]
+    fingerprints: Mapping[str, Any]
     """Fingerprints of files and models, instead of the options that are their paths."""
-    engines: Mapping[str, str]
+    library_versions: Mapping[str, str]
     """The libraries that decide bytes, with their versions."""
     tokenizer: TokenizerEntry
     vocabulary: pa.Table
@@ -46,8 +46,8 @@ def describe_run(arguments: tuple[Options, str]) -> StepsInfo:
 def describe_chain(chain: Chain) -> StepsInfo:
     """Return the description of a chain."""
     return StepsInfo(
-        facts=chain.facts,
-        engines=chain.engines,
+        fingerprints=chain.fingerprints,
+        library_versions=chain.library_versions,
         tokenizer=tokenizer_entry(chain.options.tokenizer, chain.tokenizer),
         vocabulary=chain.tokenizer.vocabulary(),
         steps=[step.name for step in chain.steps],

@@ -82,9 +82,11 @@ class QualityFilter(Step):
         self.fields = self.quality.fields
         code = {OWN_CODE: profiles.own} if profiles.own else {}
         own = {"profiles": sorted(rules), "bounds": profiles.describe(), **code}
-        self.facts = reduce(or_, (dict(scorer.facts) for scorer in scorers), {"quality": own})
-        engines = (dict(scorer.engines) for scorer in scorers)
-        self.engines = reduce(or_, engines, dict(profiles.engines))
+        self.fingerprints = reduce(
+            or_, (dict(scorer.fingerprints) for scorer in scorers), {"quality": own}
+        )
+        library_versions = (dict(scorer.library_versions) for scorer in scorers)
+        self.library_versions = reduce(or_, library_versions, dict(profiles.library_versions))
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add the metrics, float32, null where a language has no such rule."""

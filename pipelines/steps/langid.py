@@ -279,11 +279,11 @@ class IdentifyStep(Step):
         labels = self.identifier.labels
         self.languages = None if "all" in languages else parse_languages(languages, labels)
         """The languages that are kept; None for all."""
-        self.facts = {"lid_model": self.identifier.fingerprint}
+        self.fingerprints = {"lid_model": self.identifier.fingerprint}
         engine = self.identifier.engine
         if labels != LANGUAGES:  # each worker has a file of its own
             engine = f"{engine} with {self.identifier.fingerprint[:12]}"
-        self.engines = {"langid": engine}
+        self.library_versions = {"langid": engine}
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add `language` and `score`."""

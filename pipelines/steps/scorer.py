@@ -136,7 +136,7 @@ class Scorer(ABC):
             own = measures[language if language in measures else EVERY]
             models = reduce(or_, (dict(one.models) for one in own.values()))
             entries[language] = {"models": models, "bounds": described(applied.bounds)}
-        self.facts: Mapping[str, Any] = {self.family: entries}
+        self.fingerprints: Mapping[str, Any] = {self.family: entries}
         """What decides metrics and verdicts, JSON-able: hashes of models, bounds."""
 
     @abstractmethod
@@ -156,9 +156,9 @@ class Scorer(ABC):
         """Return the libraries that decide the metrics, with their versions."""
 
     @property
-    def engines(self) -> Mapping[str, str]:
+    def library_versions(self) -> Mapping[str, str]:
         """The libraries that decide the metrics, with their versions and a mark of the models."""
-        return {self.family: engine(self._libraries(), self.facts)}
+        return {self.family: engine(self._libraries(), self.fingerprints)}
 
 
 def _add_bound(bounds: dict[str, float], metric: str, bound: float, spec: Spec) -> None:
@@ -182,11 +182,11 @@ def _measure_all(
     return measure
 
 
-def engine(libraries: str, facts: Mapping[str, Any]) -> str:
+def engine(libraries: str, fingerprints: Mapping[str, Any]) -> str:
     """Return what a worker must have in common with the driver, as a scorer's engine.
 
     Each worker has the files of models and cutoffs: with others it differs from the driver as with
     another version of a library.
     """
-    digest = hashlib.sha256(canonical(facts)).hexdigest()
+    digest = hashlib.sha256(canonical(fingerprints)).hexdigest()
     return f"{libraries} with {digest[:12]}"

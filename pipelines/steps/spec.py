@@ -96,8 +96,8 @@ def _loaded(spec: StepSpec) -> Loaded:
 
 def facts_of(step: Step) -> dict[str, Any]:
     """Return what must be the same in all workers: fingerprints of models, versions."""
-    versions = {f"{name} library": version for name, version in step.engines.items()}
-    return {**step.facts, **segment_versions({}, {}), **versions}
+    versions = {f"{name} library": version for name, version in step.library_versions.items()}
+    return {**step.fingerprints, **segment_versions({}, {}), **versions}
 
 
 def check_known(here: Mapping[str, Any], known: Mapping[str, Any]) -> None:

@@ -36,9 +36,9 @@ class Step(ABC):
     """The columns that it adds to batches, except for those of its metrics."""
     fields: tuple[pa.Field, ...] = ()
     """The columns of its metrics, which it adds to batches and to the audit table."""
-    facts: Mapping[str, Any] = MappingProxyType({})
+    fingerprints: Mapping[str, Any] = MappingProxyType({})
     """Fingerprints of files and models, by the option whose path or name they replace."""
-    engines: Mapping[str, str] = MappingProxyType({})
+    library_versions: Mapping[str, str] = MappingProxyType({})
     """The libraries that decide bytes, with their versions."""
     measure_only: bool = False
     """Whether it only notes the reasons of rows that go: the next step measures those too."""

@@ -36,8 +36,8 @@ class TokenizeStep(Step):
             UserError: As load_tokenizer.
         """
         self.tokenizer = load_tokenizer(spec, eos=eos)
-        self.facts = {"tokenizer": self.tokenizer.fingerprint}
-        self.engines = {"tokenizer": self.tokenizer.engine}
+        self.fingerprints = {"tokenizer": self.tokenizer.fingerprint}
+        self.library_versions = {"tokenizer": self.tokenizer.engine}
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add `tokens` (a list of the tokenizer's dtype), `prompt_tokens` and UNKNOWN (int32)."""

@@ -92,7 +92,7 @@ class UserFilterStep(Step):
         given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
         self.identity = f"{spec.after}={spec}{'?' if given else ''}{'&'.join(given)}"
         """How it is asked for; files among its options by their SHA-256."""
-        self.engines = {f"filter {spec}": engine(str(spec), {self.identity: self.fact})}
+        self.library_versions = {f"filter {spec}": engine(str(spec), {self.identity: self.fact})}
 
     @property
     def fact(self) -> dict[str, Any]:

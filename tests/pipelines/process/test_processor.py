@@ -26,11 +26,13 @@ SPLIT = FileSplit(
 def name_of(
     *splits: FileSplit,
     versions: Mapping[str, str] = {"ftfy": "6.3"},
-    facts: Mapping[str, str] = {},
+    fingerprints: Mapping[str, str] = {},
     **options: object,
 ) -> str:
     corpus = Corpus(MODULE, WudaoOptions(**options))  # type: ignore[arg-type]  # any option
-    (name,) = record_names([splits or (SPLIT,)], corpus, versions=versions, facts=facts)
+    (name,) = record_names(
+        [splits or (SPLIT,)], corpus, versions=versions, fingerprints=fingerprints
+    )
     return name
 
 
@@ -44,7 +46,7 @@ def test_a_records_name_covers_what_decides_bytes_and_nothing_else() -> None:
         name_of(dataclasses.replace(SPLIT, file_bytes=10)),
         name_of(SPLIT, dataclasses.replace(SPLIT, relative="b.json")),
         name_of(versions={"ftfy": "6.4"}),
-        name_of(facts={"tokenizer": "0" * 64}),
+        name_of(fingerprints={"tokenizer": "0" * 64}),
         name_of(seed=3),
         name_of(min_chars=3),
     ]
@@ -63,6 +65,6 @@ def test_a_worker_with_other_versions_is_refused(
 ) -> None:
     options = small(tmp_path / "out", SAMPLE)
     _, corpora = match_corpora(MODULE, options)
-    here = segment_versions(Chain(options).engines, corpora)
+    here = segment_versions(Chain(options).library_versions, corpora)
     with pytest.raises(UserError, match=message):
         prepare_splits(Job(options=options, corpora=corpora, versions={**here, **versions}))

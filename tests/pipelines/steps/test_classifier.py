@@ -31,13 +31,13 @@ def test_what_counts_is_the_model_and_the_bound_not_the_path(model, tmp_path):
     (tmp_path / "run=1").mkdir()
     copy = tmp_path / "run=1" / "copy.bin"
     copy.write_bytes(model.read_bytes())
-    facts = Classifier([f"en={model}:en>=0.4"]).facts
-    assert facts == Classifier([f"en={copy}:__label__en>=0.40"]).facts
-    bounded = Classifier([f"en={model}:en>=0.5"]).facts
-    assert facts != bounded
-    assert Classifier([f"en={model}:en>=0.4"], ["classifier.min_en=0.5"]).facts == bounded
+    fingerprints = Classifier([f"en={model}:en>=0.4"]).fingerprints
+    assert fingerprints == Classifier([f"en={copy}:__label__en>=0.40"]).fingerprints
+    bounded = Classifier([f"en={model}:en>=0.5"]).fingerprints
+    assert fingerprints != bounded
+    assert Classifier([f"en={model}:en>=0.4"], ["classifier.min_en=0.5"]).fingerprints == bounded
     engines = [
-        Classifier([f"{path}:en>={bound}"]).engines["classifier"]
+        Classifier([f"{path}:en>={bound}"]).library_versions["classifier"]
         for path, bound in ((model, 0.4), (copy, 0.4), (model, 0.5))
     ]
     assert engines[0] == engines[1] != engines[2]

@@ -41,7 +41,7 @@ def test_its_identity_is_its_code_its_options_and_its_files(code: Path, tmp_path
     assert str(model) not in with_model.identity
     model.write_bytes(b"two")
     changed = own(f"mine:Reader?model={model}")
-    assert changed.engines != with_model.engines
+    assert changed.library_versions != with_model.library_versions
     assert changed.identity != with_model.identity
     long = "a" * 300  # no path
     assert long in own(f"mine:Reader?model={long}").identity
