@@ -28,7 +28,6 @@ from pipelines.read.split import split_file
 from pipelines.segments.identity import hash_bound, sample_hashes
 from pipelines.wudao import PATTERN
 from shards.commands.command import Command, log_plainly
-from shards.commands.console import run_module
 from shards.commands.flags import (
     WORD,
     MutuallyExclusive,
@@ -40,6 +39,7 @@ from shards.commands.flags import (
 )
 from shards.commands.shown import print_line, tell
 from shards.commands.table import called
+from shards.console import run_module
 from shards.errors import UserError
 from shards.storage.files import atomic_write, crc32c
 

@@ -34,9 +34,9 @@ from pipelines.quality.selection import EVERY, OFF
 from pipelines.quality.verdict import first_broken, language_codes, metric_columns
 from pipelines.segments.rows import DUPLICATE
 from shards.commands.command import Command
-from shards.commands.console import run_module
 from shards.commands.flags import WORD, fraction, names, option, positive
 from shards.commands.shown import json_text, print_lines
+from shards.console import run_module
 from shards.errors import DamageError, UserError
 from shards.manifest import NAME, Manifest, TableEntry, parse_dataset, read_manifest
 from shards.records import to_json

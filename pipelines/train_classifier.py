@@ -30,11 +30,11 @@ from pipelines.steps.classifier import Classifier, line_of, metric_of
 from pipelines.steps.fasttext import LABEL_PREFIX, file_hash
 from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
 from shards.commands.command import Command, log_plainly
-from shards.commands.console import run_module
 from shards.commands.flags import count, fraction, local_path, option
 from shards.commands.flags import positive as at_least_one
 from shards.commands.shown import print_lines
 from shards.commands.table import called
+from shards.console import run_module
 from shards.errors import UserError
 from shards.storage.files import atomic_write
 

@@ -19,10 +19,10 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
 from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
 from shards.commands.command import Command, log_plainly
-from shards.commands.console import run_module
 from shards.commands.flags import count, local_path, option, positive
 from shards.commands.shown import print_line
 from shards.commands.table import called
+from shards.console import run_module
 from shards.errors import UserError
 from shards.storage.files import atomic_write
 

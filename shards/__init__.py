@@ -1,6 +1,6 @@
 """Memory-mapped token shards: format, writer, reader, manifest; windows in a random order.
 
-What is listed here is public (docs/own.md); all else may change without a word.
+The names listed here are public (docs/own.md); all others may change without notice.
 """
 
 from shards.commands.extras import install_missing_extra_hook

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from shards.commands.console import run_package
+from shards.console import run_package
 
 
 def main(words: Sequence[str] | None = None) -> int:

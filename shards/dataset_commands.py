@@ -1,6 +1,6 @@
 """The commands on a dataset: `python -m shards inspect|verify|stats|remove|compact|…`.
 
-`view` and `export` have modules of their own.
+`view` and `export` are in the folders of these names.
 """
 
 import time
@@ -152,7 +152,7 @@ class Compact(Command):
                 _delete_leftovers(directory, days=0)
 
     def _compact(self, directory: AnyPath) -> Iterator[str]:
-        """Compact a dataset if there is a reason to; yield a line for what is done."""
+        """Compact a dataset if there is a reason to; yield lines that report the work."""
         compaction = compact.Compaction(Dataset.open(directory))
         members, number = len(compaction.members), compaction.erasure.num_documents
         if members == 1 and not number:
@@ -228,7 +228,7 @@ class Megatron(Command):
     """Print the flags by which Megatron-LM reads the shards, with their weights."""
 
     data: tuple[str, ...] = option(MISSING, flag=WORD, nargs="+", metavar="DIR[:SOURCE][=WEIGHT]")
-    """what to read. Without weights: as much of everything as there is"""
+    """the data. Without weights: in proportion to their sizes"""
     output: Path | None = option(None, type=local_path, metavar="FILE")
     """write the lists to a JSON file instead"""
 
@@ -243,7 +243,7 @@ class Megatron(Command):
 class Trace(Command, RunOptions):
     """Show what a step trains on, or when a document is seen."""
 
-    GROUPS = ("what is asked",)
+    GROUPS = ("question",)
     _QUESTION = MutuallyExclusive(required=True)
 
     run_file: Path | None = option(

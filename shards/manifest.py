@@ -1,4 +1,4 @@
-"""What a dataset consists of: `manifest.json`, written last and only ever replaced as a whole.
+"""The parts of a dataset: `manifest.json`, written last and only ever replaced as a whole.
 
     Manifest ─┬─ tokenizer, vocabulary, options, libraries
               ├─ generations ─┬─ inputs
@@ -116,7 +116,7 @@ class SourceEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """What became of the records of a source: the shape of an account, which stays JSON."""
+    """The results of the records of a source: the shape of an account, which stays JSON."""
 
     read: int
     dropped: Mapping[str, int]
@@ -181,7 +181,7 @@ class ShardLocation:
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """What a removal calls it: generation, source, split and number."""
+        """Its name in removals: generation, source, split and number."""
         return self.generation.name, self.source, self.split, self.number
 
 
@@ -230,12 +230,12 @@ class TokenizerEntry:
 
     @property
     def label(self) -> str:
-        """What messages call it: its kind, its file and the size of its vocabulary."""
+        """Its name in messages: its kind, its file and the size of its vocabulary."""
         return f"{self.spec}:{self.name} ({self.vocabulary_size:,} ids)"
 
 
 def distinct_labels(first: tuple[str, str], second: tuple[str, str]) -> tuple[str, str]:
-    """Return what messages call two models that differ.
+    """Return the names of two models that differ, for messages.
 
     Args:
         first: A name, and the SHA-256 of its file.
@@ -333,7 +333,7 @@ class Manifest:
         )
 
     def names(self) -> Iterator[str]:
-        """Yield what it consists of: folders of generations by name, all other files by path."""
+        """Yield its parts: folders of generations by name, all other files by path."""
         yield self.vocabulary.path
         made = [path for path, _ in replace(self, removals=()).files()]
         folders = {path.partition("/")[0] for path in made if path != self.vocabulary.path}
@@ -356,7 +356,7 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """What some shards hold together."""
+    """The sums of some shards."""
 
     shards: int
     documents: int
@@ -393,7 +393,7 @@ def lock_dataset(directory: AnyPath, *, shared: bool = False, wait: bool = False
         raise UserError(
             f"{directory / NAME} is a link: this dataset consists of links (of a cache or an "
             "annex), which is fine for reading, but files put in their place would not be a "
-            "dataset with the others. Copy it with what the links stand for, cp -rL "
+            "dataset with the others. Copy it with the files that they point to, cp -rL "
             f"{directory} COPY, and write to the copy."
         )
     with lock_dir(directory, shared=shared, wait=wait):
@@ -408,7 +408,7 @@ def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
 
 
 def _mark_replaced(directory: AnyPath, manifest: Manifest) -> None:
-    """Set the time of what only the present manifest names: `prune` waits from then on."""
+    """Set the time of all that only the present manifest names: `prune` waits from then on."""
     if not isinstance(directory, Path) or not (directory / NAME).exists():
         return
     with suppress(UserError):  # nobody reads a dataset with a damaged manifest
@@ -465,7 +465,7 @@ def check_whereabouts(directory: AnyPath, manifest: Manifest) -> None:
 
     Args:
         directory: Its folder.
-        manifest: What it is to hold.
+        manifest: The manifest that names its files.
 
     Raises:
         DamageError: A link leads out of the folder.
@@ -487,7 +487,7 @@ def _check(manifest: Manifest) -> None:
     """
     if not manifest.generations:
         raise ValueError("manifest.generations is empty")
-    for name, most in _MOST.items():
+    for name, most in _MAX_OPTIONS.items():
         value = manifest.options.get(name) or 0
         if type(value) is not int or not 0 <= value <= most:
             raise ValueError(f"manifest.options.{name} is {short(value)}, none that a run has")
@@ -500,8 +500,8 @@ def _check(manifest: Manifest) -> None:
             _check_account(account, where=f"manifest.accounting.{source}")
 
 
-_MOST = {"shards": 2**20, "shard_tokens": 2**48, "split_bytes": 2**63}
-"""What compaction goes by: sizes of a shard and of a split, and numbers of shards."""
+_MAX_OPTIONS = {"shards": 2**20, "shard_tokens": 2**48, "split_bytes": 2**63}
+"""Options that compaction uses, with their largest values."""
 
 
 def _check_account(account: Mapping[str, Any], *, where: str) -> None:
@@ -562,7 +562,7 @@ def _absence(directory: AnyPath) -> str:
 
 
 def _content(manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest as JSON; a generation of the same libraries says nothing of them."""
+    """Return a manifest as JSON; `libraries` is left out where it equals the dataset's."""
     content: dict[str, Any] = to_json(manifest)
     for generation in content["generations"]:
         if not generation["libraries"]:

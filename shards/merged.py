@@ -1,7 +1,7 @@
 """Segments or generations as one: shards, tables and signatures by ranges of the order or a hash.
 
 slices of segments or shards ── merged_order ──▶ one shard
-a source of all generations  ── MergedSource ──▶ its slices, and how many shards they become
+all generations of a source  ── MergedSource ──▶ its slices, and how many shards they become
 Parquet files, sorted        ── merged_tables ─▶ rows by order
 signatures, sorted           ── merged_signatures
 """
@@ -98,7 +98,7 @@ SHARD_TOKENS = 100_000_000
 """Most tokens of a shard where the options do not say."""
 
 _BIN_BITS = 16
-"""Tokens are counted in so many bits of the order, to find how many shards there must be."""
+"""Bits of the order by which tokens are counted, to find the number of shards."""
 
 
 class MergedSource:
@@ -163,7 +163,7 @@ class MergedSource:
         return max(1, -(-self.num_shards * validation // max(1, train + validation)))
 
     def slices(self, split: str, within: Range) -> list[ShardSlice]:
-        """Return what the shards of a split have in a range."""
+        """Return the documents of the shards of a split in a range."""
         slices = []
         for shard in self.entries[split]:
             span = self._spans.get(shard.path)
@@ -209,7 +209,7 @@ def least_shards(tokens: np.ndarray, limit: int) -> int:
 
 
 SIGNATURE_BYTES = 64 << 20
-"""What a file of signatures holds at most, unless it would take more than MANY_FILES of them."""
+"""The most bytes in a file of signatures, unless that takes more than MANY_FILES files."""
 
 MANY_FILES = 512
 """Instead of more files than this, each holds more, up to MAX_GROWTH times as much."""
@@ -231,7 +231,7 @@ class OrderedTable:
 
     @cached_property
     def footer(self) -> pq.FileMetaData:
-        """What its end says of it; read once, however many ranges are taken of it."""
+        """Its footer, read once, however many ranges are read."""
         return pq.read_metadata(pa.BufferReader(self._content()))
 
     def _content(self) -> pa.Buffer:

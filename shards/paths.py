@@ -30,10 +30,10 @@ _MAX_SOURCE_CHARS = 100
 """A file name has at most 255 bytes, and holds more than the source."""
 
 FOLDERS = ("audit", "dropped", "rejects", "signatures")
-"""What stands beside the folders of sources in that of a generation."""
+"""The folders of a generation besides those of sources."""
 
 _DEVICES = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?")
-"""What Windows takes for a device, in any folder and with any ending."""
+"""Names that Windows takes for devices, in any folder and with any ending."""
 
 
 def check_relative(path: str) -> None:
@@ -112,8 +112,8 @@ def check_links(directory: AnyPath, paths: Iterable[str], *, files: bool = True)
             if not (target := Path(os.path.realpath(way))).is_relative_to(inside):
                 raise DamageError(
                     f"{way} leads by a link to {target}, not in {inside}: nothing outside of "
-                    "a dataset's folder is read or written as part of it. Replace the link by "
-                    "what it stands for (cp -rL)."
+                    "a dataset's folder is read or written as part of it. Replace the link with "
+                    "the files that it points to (cp -rL)."
                 )
 
 
@@ -122,19 +122,19 @@ def _links_in(folder: Path) -> set[str]:
         try:
             with os.scandir(folder) as entries:
                 return {entry.name for entry in entries if entry.is_symlink()}
-        except (FileNotFoundError, NotADirectoryError):  # what is missing is told elsewhere
+        except (FileNotFoundError, NotADirectoryError):  # missing files are reported elsewhere
             return set()
 
 
 def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> None:
-    """Check that the sources of a run can be folders, on any file system and beside each other.
+    """Check that the sources of a run can be folders of one folder, on any file system.
 
     Args:
         names: Of the run's sources.
         present: Of the sources of the dataset that it adds to: they keep their names.
 
     Raises:
-        UserError: A name is not portable, or two differ by nothing but upper and lower case.
+        UserError: A name is not portable, or two differ only in upper and lower case.
     """
     every = {*names, *present}
     counts = Counter(name.lower() for name in every)
@@ -150,7 +150,7 @@ def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> N
         if counts[name.lower()] > 1:
             other = min(each for each in every - {name} if each.lower() == name.lower())
             raise UserError(
-                f"the sources {name!r} and {other!r} differ by nothing but upper and lower case, "
+                f"the sources {name!r} and {other!r} differ only in upper and lower case, "
                 "and would be one folder on file systems that make no difference: give one of "
                 "them another name"
             )

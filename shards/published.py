@@ -1,8 +1,8 @@
 """Published datasets on this machine: their files in the cache of the hub's library.
 
-What is there already is not asked for again, and needs no connection. Several processes may fetch
-the same: the library locks each file, so that it comes once. Files about a build that no window is
-made of (audit, signatures, rejects, dropped texts) stay where they are.
+Files that are there already are not fetched again, and need no connection. Several processes may
+fetch the same: the library locks each file, so that it comes once. Files about a build that no
+window is made of (audit, signatures, rejects, dropped texts) stay where they are.
 """
 
 from pathlib import Path

@@ -1,7 +1,7 @@
 """Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied.
 
-What a manifest named stays for a while after another replaced it (prune.py), so that whoever reads
-it continues.
+The files that a manifest names stay for a while after another manifest replaced it
+(maintenance/prune.py), so that whoever reads them can continue.
 """
 
 import operator
@@ -56,7 +56,7 @@ class Shard:
     """All tokens, mapped."""
     documents: pa.Table = field(repr=False)
     """A row per document, mapped; every column is one chunk. Each is as long as the shard has rows;
-    whether its strings are in it is known of what `value` and `column` return."""
+    `value` and `column` check that its strings are within the file."""
     offsets: NDArray[np.int64] = field(repr=False)
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
@@ -137,7 +137,7 @@ class Shard:
         start, length = int(self.offsets[row]), int(self.lengths[row])
         end = int(self.offsets[row + 1]) if row + 1 < len(self) else self.entry.tokens
         if not 0 <= start <= end or end - start != length:
-            what = f"the {length} tokens of document {row} are said to be {start} to {end}"
+            what = f"the {length} tokens of document {row} should be {start} to {end}"
             raise self.damage(ARROW, what)
         return self.tokens[start:end]
 
@@ -160,7 +160,7 @@ class Shard:
         )
 
     def value(self, name: str, row: int) -> Any:
-        """Return what a column has in a row, as Python has it.
+        """Return the value of a column in a row, as a Python value.
 
         Raises:
             DamageError: it is no value: the file was damaged.
@@ -352,7 +352,7 @@ class Dataset:
         return check_places(self.mapped_table(entry), path)
 
     def mapped_table(self, entry: ShardEntry) -> pa.Table:
-        """Return what `table` does of a file that is known to be whole; nothing of it is read.
+        """Return the same as `table` for a file that is known to be whole, without reading it.
 
         Raises:
             DamageError: the file is missing, or has not the rows that the manifest says.

@@ -91,7 +91,7 @@ def write_removal(
 
 
 def check_removals(directory: AnyPath, manifest: Manifest) -> Iterator[str]:
-    """Yield what is wrong with the content of removals whose files are whole."""
+    """Yield the problems with the content of removals whose files are whole."""
     for removal in manifest.removals:
         alone = replace(manifest, removals=(removal,))
         try:

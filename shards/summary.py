@@ -1,4 +1,4 @@
-"""What a manifest says of a dataset in a few rows, also as HTML: a notebook shows them."""
+"""A dataset in a few rows, by its manifest; also as HTML, for notebooks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -7,7 +7,7 @@ from shards.commands.shown import visible_line
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, sum_shards
 
 FIGURES = ("documents", "tokens", "shards", "MB")
-"""What is said of shards, as the head of a table has it."""
+"""Figures of shards, as the head of a table."""
 
 
 def summary_html(manifest: Manifest, directory: str) -> str:

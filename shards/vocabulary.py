@@ -54,7 +54,7 @@ def vocabulary_table(
         pieces: the bytes of each id, or the name of a special one; unused ids are empty, special.
         special: ids that are never part of a text.
         size: the padded vocabulary size.
-        tokenizer: what decides the ids, kept with the table; empty: nothing is.
+        tokenizer: the data of the tokenizer, kept with the table; empty: none.
     """
     padded = [*pieces, *[b""] * (size - len(pieces))]
     is_special = [i in special or i >= len(pieces) for i in range(size)]
@@ -82,7 +82,7 @@ class Vocabulary:
         self.sentence_end: NDArray[np.bool_] = table["sentence_end"].to_numpy()
         """By id: a text may be cut after it."""
         self.tokenizer: bytes = (table.schema.metadata or {}).get(_TOKENIZER, b"")
-        """What decides the ids; empty: it was not kept."""
+        """The data of the tokenizer; empty: it was not kept."""
 
     @classmethod
     def open(cls, path: AnyPath, entry: FileEntry) -> "Vocabulary":
@@ -90,7 +90,7 @@ class Vocabulary:
 
         Args:
             path: the file.
-            entry: what the manifest says of it.
+            entry: its entry in the manifest.
 
         Raises:
             DamageError: the file is missing, is another one or not a vocabulary.

@@ -100,7 +100,7 @@ def _with_offsets(documents: pa.Table, lengths: Tokens) -> pa.RecordBatch:
 
 
 def _canonical(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """Return a column as one array whose bytes depend on nothing but its values."""
+    """Return a column as one array whose bytes depend only on its values."""
     if pa.types.is_dictionary(column.type):
         # The order of a dictionary depends on how the rows were gathered: encode it again.
         values = _canonical(column.cast(column.type.value_type))

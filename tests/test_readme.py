@@ -22,7 +22,7 @@ _OF_CLUSTERS = {"deepspeed", "torchrun"}
 _CONSOLE = (
     sys.executable,
     "-c",
-    "import sys; from shards.commands.console import main; sys.exit(main())",
+    "import sys; from shards.console import main; sys.exit(main())",
 )
 """The script `corpusmill`, which an environment that was moved cannot start."""
 

@@ -19,9 +19,9 @@ import shards.__main__
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
 from shards.commands.command import REFUSED, Invocation, exit_code
-from shards.commands.console import run_module, run_package
 from shards.commands.flags import flag_of
 from shards.commands.shown import visible
+from shards.console import run_module, run_package
 from tests.python import ROOT, python
 from tests.shards.datasets import put_odd
 from trainer.config import TrainConfig

@@ -2,7 +2,7 @@
 
 import sys
 
-from shards.commands.console import run_package
+from shards.console import run_package
 
 if __name__ == "__main__":
     sys.exit(run_package("trainer", sys.argv[1:]))

@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from shards.commands.command import Command
-from shards.commands.console import run_module
 from shards.commands.flags import WORD, local_path, option
 from shards.commands.shown import print_line, visible_line
+from shards.console import run_module
 from shards.errors import UserError
 from shards.storage.disk import disk_errors_explained
 from trainer.log import TASK_FIGURES, TASKS, TRAIN, VALIDATION, read_run_log

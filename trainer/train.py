@@ -7,7 +7,7 @@ deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m train
 import sys
 from dataclasses import dataclass
 
-from shards.commands.console import run_module
+from shards.console import run_module
 from trainer.config import TrainConfig
 
 

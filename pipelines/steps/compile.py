@@ -17,8 +17,8 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.quality.catalog import PROFILES
 from pipelines.steps.chain import load_chain
 from shards.commands.command import Command
-from shards.commands.console import run_module
 from shards.commands.shown import print_line
+from shards.console import run_module
 
 
 @dataclass(frozen=True, kw_only=True)

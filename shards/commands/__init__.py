@@ -1,1 +1,1 @@
-"""What commands are made of: options that are flags, the parser, the table, what they print."""
+"""The basis of all commands: options as flags, the parser, the table of commands, their output."""

@@ -1,4 +1,4 @@
-"""What the commands of all three packages share: options, parser, exit codes and log lines.
+"""The commands of all three packages: options, parser, exit codes and log lines.
 
 A command is a dataclass of options with `run`: each field is a flag (`flags.option`).
 """
@@ -45,11 +45,11 @@ SIGPIPE."""
 
 _PYTHON = "python -m "
 _FLAG = re.compile(r"--?[^\W\d][^\s=]*")
-"""What is taken for a flag, whether there is one of that name or not."""
+"""A word that looks like a flag, whether there is such a flag or not."""
 _LIKENESS = 0.7
 """The least likeness of a flag that is offered for an unknown one."""
 _MEANT = {int: "a whole number", float: "a number, as in 3, 0.5 or 1e-4"}
-"""What is expected where argparse itself would only name the type."""
+"""The expected value, where argparse itself would only name the type."""
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -63,7 +63,7 @@ class Help(argparse.RawDescriptionHelpFormatter):
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are UserErrors, and whose flags cannot be abbreviated.
 
-    Flags that it does not know are told all at once, before anything else that may be wrong.
+    It reports all unknown flags at once, before any other mistake.
     """
 
     def __init__(
@@ -189,7 +189,7 @@ class Parser(argparse.ArgumentParser):
         return f"{self.prog} --help lists every flag"
 
     def _hint(self, flag: str, others: Sequence[str]) -> str:
-        """Return what may be meant by an unknown flag; "" if nothing is known."""
+        """Return a hint for an unknown flag; "" without one."""
         plain = flag.replace("_", "-")
         return self._old.get(plain) or did_you_mean(
             flag, [*self.flags, *others], likeness=_LIKENESS
@@ -204,7 +204,7 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(None, f"{name} {value}: {expected(str(value), known)}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Return a word as the type of its flag; what is wrong with it is said in plain words."""
+        """Return a word as the type of its flag; errors are plain sentences."""
         meant = _MEANT.get(action.type)  # type: ignore[call-overload]  # a type or a function
         try:
             return super()._get_value(action, arg_string)
@@ -250,7 +250,7 @@ class Invocation:
     program: str
     """Its name, which begins every message."""
     stopped: str = "nothing was begun"
-    """What the line after Ctrl-C says."""
+    """The end of the line after Ctrl-C."""
 
 
 def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
@@ -264,7 +264,7 @@ def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
         invocation: Of the command; the work may change it.
         work: Returns an exit code, or None for 0.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):  # what an encoding lacks is spelt out
+    if isinstance(sys.stdout, io.TextIOWrapper):  # missing characters are escaped
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = work()
@@ -285,7 +285,7 @@ def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
 
 
 def _short(program: str) -> str:
-    """Return what messages of a program begin with: `python -m shards inspect` is shards."""
+    """Return the start of messages of a program: `python -m shards inspect` is shards."""
     program = called_program(program)
     is_python = program.startswith(_PYTHON)
     return program.removeprefix(_PYTHON).partition(" ")[0] if is_python else program
@@ -321,7 +321,7 @@ class Command:
     """
 
     STOPPED: ClassVar[str] = "the same command continues from here"
-    """What is said after Ctrl-C."""
+    """The end of the line after Ctrl-C."""
     USAGE: ClassVar[str | None] = None
     """The first line of `--help`; None: of all flags."""
     EPILOG: ClassVar[str | None] = None

@@ -12,18 +12,18 @@ from typing import ClassVar
 import shtab
 
 from shards.commands.command import Command, Parser
-from shards.commands.console import OTHERS, command_of
 from shards.commands.extras import missing_extra
 from shards.commands.flags import WORD, option
 from shards.commands.shown import print_lines, tell
 from shards.commands.table import COMMANDS, PROGRAM, Entry
+from shards.console import OTHERS, command_of
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 _PATHS = frozenset(
     {"DATASET", "DIR", "DISK", "FILE", "FOLDER", "MODEL", "PATH", "RUN", "RUN|CHECKPOINT"}
 )
-"""What flags and words call a value that is a file or a folder."""
+"""Metavars of values that are files or folders."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -48,7 +48,7 @@ class PrintCompletion(Command):
 
 
 def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> str:
-    """Return what a shell completes commands with; a line on stderr tells what has no flags."""
+    """Return a shell's completion script; a line on stderr names commands without flags."""
     root = argparse.ArgumentParser(prog=PROGRAM)
     root.add_argument("--version", action="store_true", help="which this is")
     groups = {"": root.add_subparsers(metavar="COMMAND")}

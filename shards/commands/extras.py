@@ -17,7 +17,7 @@ _REFUSED = 2
 
 
 def missing_extra(error: BaseException) -> str | None:
-    """Return what to tell if an error is for a module of an extra that is not installed.
+    """Return the message for a module of an extra that is not installed.
 
     None is for all other errors, also for one in a module that is installed: a part of it may be
     missing, or broken.
@@ -29,7 +29,7 @@ def missing_extra(error: BaseException) -> str | None:
     if extra is None or importlib.util.find_spec(module) is not None:
         return None
     return (
-        f"{module} is not installed; the extra {extra!r} brings it: "
+        f"{module} is not installed; the extra {extra!r} installs it: "
         f"pip install '{PROGRAM}[{extra}]'"
     )
 
@@ -75,7 +75,7 @@ def end_if_missing(
 
 
 def _extra_of(module: str) -> str | None:
-    """Return the extra that brings a module, as the installed package says; None without one.
+    """Return the extra that installs a module, by the metadata of the package; None without one.
 
     The module of a package here always has its name.
     """

@@ -174,7 +174,7 @@ def same_option(
 
 
 def help_of(option_field: "Field[Any]", options_class: type[Any]) -> str:
-    """Return what the help of an option says: what its field was given, or the text below it."""
+    """Return the help of an option: the text given to its field, or the text below it."""
     text: str = option_field.metadata["help"]
     return text or _texts_below(options_class).get(option_field.name, "")  # type: ignore[arg-type]  # a class
 
@@ -226,7 +226,7 @@ def given(options: Any) -> list[str]:
 
 
 def default_text(option_field: "Field[Any]") -> str:
-    """Return what the help of an option says of its default; nothing where it has no figure."""
+    """Return the default of an option for its help: " Default: X.", or ""."""
     default = option_field.default
     if default is MISSING or not default or not isinstance(default, int | float | str | tuple):
         return ""

@@ -4,7 +4,7 @@
 
     verify  40 % | 4.0 MB/s | ETA 0:15
 
-What is printed meanwhile (`shards.commands.shown`) replaces the line.
+Any output meanwhile (`shards.commands.shown`) replaces the line.
 """
 
 import importlib
@@ -71,8 +71,8 @@ def line_of(
     """Return a line of progress.
 
     Args:
-        name: What is being done.
-        done: How much of it is done.
+        name: The work.
+        done: The part of it that is done.
         total: All there is.
         seconds: How long it has taken so far.
         counts: More to say, such as documents.
@@ -101,11 +101,11 @@ def counted(
 ) -> Iterator[T]:
     """Yield items, and show from time to time how far they have come.
 
-    An item is done when the next one is asked for. What takes less than a second shows nothing.
+    An item is done when the next one is requested. Work of less than a second shows nothing.
 
     Args:
-        name: What is being done.
-        items: What it is done to.
+        name: The work.
+        items: The items.
         total: The sum of all weights.
         weight: Of an item.
         unit: As of `line_of`.
@@ -137,7 +137,7 @@ def counted_files(name: str, files: Iterable[tuple[str, F]]) -> Iterator[tuple[s
 
 
 class _NotebookBar:
-    """A bar with a line beside it, in the output of the cell that runs."""
+    """A bar and a line, in the output of the cell that runs."""
 
     def __init__(self) -> None:
         self._show = importlib.import_module("IPython.display").display

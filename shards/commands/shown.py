@@ -8,7 +8,7 @@
     JSON for programs                         json_text, exact
 
 Texts, names and paths come from anywhere, and terminals obey what is in them. So everything passes
-`visible`, which puts signs instead of what would act unseen. Nothing else writes to the standard
+`visible`, which replaces characters that act unseen with signs. Nothing else writes to the standard
 output or the standard error.
 """
 
@@ -21,7 +21,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 _BYTES = range(0xDC80, 0xDD00)
-"""What Python makes of a byte of a name that is not UTF-8."""
+"""Python's characters for bytes of names that are not UTF-8."""
 _HIDDEN = {
     *range(0x80, 0xA0),  # C1 controls
     0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x2070),  # change the direction
@@ -33,7 +33,7 @@ _HIDDEN = {
     *range(0xD800, 0xE000),  # no characters
     *range(0xFDD0, 0xFDF0), *(plane << 16 | low for plane in range(17) for low in (0xFFFE, 0xFFFF)),
 }  # fmt: skip
-"""What acts unseen; joiners and selectors of variants stay, which scripts and emoji need."""
+"""Characters that act unseen; joiners and selectors of variants stay, which scripts need."""
 _SIGNS = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
     0x7F: "\u2421",
@@ -54,7 +54,7 @@ _BREAK = re.compile("\n(?!  )")
 
 
 def visible(text: str) -> str:
-    """Return a text with signs instead of what would act unseen.
+    """Return a text whose characters that act unseen are replaced with signs.
 
     That is: controls, escape sequences, changes of direction, separators of lines, characters
     without width, bytes that are no UTF-8, surrogates. Line breaks and tabs stay. No sign means
@@ -140,7 +140,7 @@ def _erase_line() -> None:
 
 
 class MessageFormatter(logging.Formatter):
-    """Makes lines of a log, of our own messages and of those of libraries."""
+    """Makes lines of a log, from our messages and those of libraries."""
 
     def format(self, record: logging.LogRecord) -> str:
         """Return the message of a record; what a library says keeps its lines, below the first."""
@@ -153,11 +153,11 @@ class MessageFormatter(logging.Formatter):
 
 
 def json_text(value: Any, *, indent: int | None = None, stream: TextIO | None = None) -> str:
-    """Return a value as JSON that is exact, and shows nothing but visible characters.
+    """Return a value as JSON that is exact, and has visible characters only.
 
     Args:
         value: The value.
-        indent: Spaces before what is within something; all on one line if None.
+        indent: Spaces for each level; None: all on one line.
         stream: Where it is printed; JSON is UTF-8, so in another encoding it is all ASCII.
     """
     encoding = (stream and stream.encoding) or "utf-8"

@@ -42,7 +42,7 @@ def did_you_mean(
 
 
 def expected(name: str, known: Iterable[str], *, most: int = 3) -> str:
-    """Return what to give instead of a name that is none of the known ones: the nearest, and all.
+    """Return the advice about a name that is not among the known ones: the nearest, and all.
 
     It continues behind a colon: "did you mean glm-large? Give one of glm-large, tiny".
     """

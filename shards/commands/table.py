@@ -6,7 +6,7 @@ from typing import NamedTuple
 PROGRAM = "corpusmill"
 
 CORPUS = "pipelines.job.command:corpus_command"
-"""What makes the command of a corpus."""
+"""The function that makes the command of a corpus."""
 
 CORPUS_GROUP = "corpusmill.corpora"
 """Entry points of installed packages: the short name of a corpus, which is a command as well, and
@@ -19,9 +19,9 @@ class Entry(NamedTuple):
     name: str
     """Its words behind `corpusmill`."""
     module: str
-    """What `python -m` takes."""
+    """The argument of `python -m`."""
     about: str
-    """What it does, in a few words."""
+    """Its purpose, in a few words."""
     made_by: str
     """MODULE:NAME of a `Command`, or of a function from `module` and words to one."""
 
@@ -56,7 +56,7 @@ def _on_datasets(name: str, options: str, about: str) -> Entry:
 
 GROUPS = {
     MAKE: (
-        _command("look", ".command:LookAt", "what is at a path, and which of these reads it"),
+        _command("look", ".command:LookAt", "inspect files and suggest a command"),
         _corpus("text", "any texts: JSON, JSON lines, parquet, plain lines"),
         _corpus("wudao", "WuDaoCorpora; without flags the built-in sample"),
         _corpus("pile", "the Pile"),
@@ -91,15 +91,15 @@ GROUPS = {
             "export", "exports.command:ExportFiles", "files for llm.c, datatrove, OLMo, NumPy"
         ),
         _on_datasets("megatron", "Megatron", "the flags by which Megatron-LM reads the shards"),
-        _on_datasets("trace", "Trace", "what a step trains on, or when a document is seen"),
+        _on_datasets("trace", "Trace", "the documents of a step, or the steps of a document"),
         _command("report", ".command:DrawReport", "write the page of a dataset again"),
-        _command("rethreshold", ":Rethreshold", "what other thresholds would keep"),
+        _command("rethreshold", ":Rethreshold", "count what other thresholds would keep"),
     ),
     TRAIN: (
         _of_trainer("train", ":Train", "train GLM on datasets"),
         _of_trainer("finetune", ".command:Finetune", "tune a model on a task"),
         _of_trainer("evaluate", ".command:evaluated", "held-out loss, and tasks"),
-        _of_trainer("tasks", ".command:ShowTask", "what a task makes of a file"),
+        _of_trainer("tasks", ".command:ShowTask", "show how a task reads a file"),
         _of_trainer("generate", ".command:Generate", "let a model write"),
         _of_trainer("export", ".command:Export", "a model as files that other programs read"),
         _of_trainer("plot", ":Plot", "draw the curves of runs"),
@@ -124,7 +124,7 @@ def called_program(program: str) -> str:
 
 
 def called(name: str) -> str:
-    """Return what starts a command in the way that this one was: `corpusmill` or `python -m`.
+    """Return the words that start a command as this one was started: `corpusmill` or `python -m`.
 
     Args:
         name: Of a command of the table, or of another corpus.

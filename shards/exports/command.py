@@ -41,7 +41,7 @@ class ExportFiles(Command):
     prefix: str | None = option(None, metavar="NAME")
     """llm.c: how names of files begin. Default: fineweb"""
     tokens_per_file: int | None = option(None, type=positive, metavar="N")
-    """llm.c: at most so many in a file. Default: 100M"""
+    """llm.c: the most tokens in a file. Default: 100M"""
     copy: bool = option(False)
     """link nothing: every file has bytes of its own"""
 

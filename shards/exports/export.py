@@ -4,7 +4,7 @@
     FILES          as the format has them, each whole or absent
     export.json    .export.json, once all files are there
 
-What files are made of depends on the dataset and the settings alone, so that they are the same
+The content of the files depends only on the dataset and the settings, so that they are the same
 however often the work was interrupted.
 """
 
@@ -25,13 +25,13 @@ from shards.storage.lock import lock_dir
 NAME = "export.json"
 _BEGUN = ".export.json"
 _OWN = (".lock", TEMPORARY)
-"""How files begin that say nothing of what the folder is."""
+"""The starts of names of files that do not tell the purpose of the folder."""
 
 KEPT, LINKED, WRITTEN = "was there", "hard link", "written"
 
 
 def origin_of(manifest: Manifest, newest: Manifest, settings: Settings) -> dict[str, Any]:
-    """Return what an export is made of, and how: all that its bytes depend on, as JSON.
+    """Return the origin of an export: everything that its bytes depend on, as JSON.
 
     Args:
         manifest: Of the dataset as it is exported.

@@ -72,7 +72,7 @@ _LINE_BYTES = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
-    """What is exported, and how."""
+    """The content and the layout of an export."""
 
     format: str
     sources: tuple[str, ...]
@@ -241,7 +241,7 @@ FORMATS: Mapping[str, ExportFormat] = {
 
 
 def check_flags(to: str, *, prefix: str | None, tokens_per_file: int | None) -> None:
-    """Check flags that only one format has; None where nothing was said.
+    """Check flags that only one format has; None where a flag is not given.
 
     Raises:
         UserError: The format has no such thing, or cannot take the value.
@@ -303,7 +303,7 @@ def _check_llm_c(stream: SplitStream, settings: Settings) -> None:
 
 
 def notes(splits: Mapping[str, SplitStream], settings: Settings, output: object) -> Iterator[str]:
-    """Yield what a person should know of an export that its files do not say.
+    """Yield notes for the person about an export that are not in its files.
 
     The last line is how the other project opens it.
     """

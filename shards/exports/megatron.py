@@ -1,4 +1,4 @@
-"""What Megatron-LM is told to read: the shards of datasets as they are, each with its weight.
+"""The shards of datasets as Megatron-LM reads them, each with its weight.
 
     wudao=0.7  ──▶  0.7 x tokens of the shard / tokens of wudao,  DIR/g0001-…/wudao/00000
     …               one pair per shard, for --train-data-path; the validation shards apart
@@ -21,7 +21,7 @@ from shards.reader import Dataset
 from shards.sampling.mixture import Blend, check_tokenizers, parse_blend
 from shards.storage.files import write_json
 
-_MOST = 32_766
+_MAX_SHARDS = 32_766
 """Of a blend: megatron-core numbers its datasets with an int16 (BlendedDataset)."""
 
 _KEYS = {TRAIN: "train", VALIDATION: "valid"}
@@ -39,7 +39,7 @@ class Weighted:
 
 @dataclass(frozen=True, kw_only=True)
 class Blends:
-    """What is read of the splits."""
+    """The shards of both splits."""
 
     splits: dict[str, tuple[Weighted, ...]]
     """By the word that Megatron has for a split, train and valid; no empty ones."""
@@ -72,10 +72,11 @@ def _check(splits: dict[str, list[Weighted]], data: Sequence[str]) -> None:
     if not splits["train"]:
         raise UserError(f"{' '.join(data)}: there is no token to train on.")
     for shards in splits.values():
-        if len(shards) > _MOST:
+        if len(shards) > _MAX_SHARDS:
             raise UserError(
-                f"{len(shards):,} shards are more than the {_MOST:,} that Megatron can blend: make "
-                f"fewer, by --shard-tokens of the pipeline or {called('shards compact')}."
+                f"{len(shards):,} shards are more than the {_MAX_SHARDS:,} that Megatron can "
+                "blend: make fewer, by --shard-tokens of the pipeline or "
+                f"{called('shards compact')}."
             )
         if any(not 0 < shard.weight < float("inf") for shard in shards):
             raise UserError(f"{' '.join(data)}: Megatron takes weights above 0 only; leave it out.")

@@ -29,7 +29,7 @@ _BLOCK_TOKENS = 1 << 21
 
 @dataclass(frozen=True, kw_only=True)
 class StreamChunk:
-    """What one shard adds to a split."""
+    """The documents that one shard adds to a split."""
 
     entry: ShardEntry
     source: str
@@ -73,7 +73,7 @@ class SplitStream:
         self._dataset = dataset
         self._open: tuple[str, Shard] | None = None
         self.tokenizer = dataset.manifest.tokenizer
-        """What made the tokens."""
+        """The tokenizer of the tokens."""
         self.pieces: list[StreamChunk] = []
         self.tokens = 0
         for location in dataset.manifest.locations():

@@ -1,1 +1,1 @@
-"""What changes, checks or copies a dataset: remove, compact, prune, verify, place."""
+"""Changes, checks and copies of datasets: remove, compact, prune, verify, place."""

@@ -74,7 +74,7 @@ _HASHES = {"exact": "hash_high", "band": "hash", "slots": "order"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CompactedRange:
-    """One range of what a compaction writes."""
+    """One range of the files that a compaction writes."""
 
     folder: str
     """train or validation, one of TABLES, or SIGNATURES."""
@@ -94,7 +94,7 @@ class CompactedRange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PartRecord:
-    """What was written for a part."""
+    """The files that were written for a part."""
 
     part: str
     """As it prints itself."""
@@ -132,7 +132,7 @@ class Compaction:
             name: MergedSource(dataset, name, self.erasure.rows) for name in self.manifest.sources()
         }
 
-    # What is read
+    # Reading
 
     def _check(self) -> None:
         """Read all files of the members, so that no damage is written under a new checksum."""
@@ -163,7 +163,7 @@ class Compaction:
         alone = replace(self.manifest, removals=())
         return (pair for pair in alone.files() if pair[0] != self.manifest.vocabulary.path)
 
-    # What is written
+    # Writing
 
     @cached_property
     def parts(self) -> tuple[CompactedRange, ...]:
@@ -212,7 +212,7 @@ class Compaction:
         return tables
 
     def write(self) -> Iterator[str]:
-        """Write all parts that are not finished yet; yield a line for what is done.
+        """Write all parts that are not finished yet; yield a line for each step.
 
         Raises:
             UserError: An --append or --watch was interrupted, or the disk is full.

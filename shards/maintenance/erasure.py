@@ -1,15 +1,15 @@
-"""What the tables of a dataset have of its removed documents, which compaction leaves out.
+"""Rows about removed documents in the tables of a dataset, which compaction leaves out.
 
     audit         their rows
     rejects       rows from the same places of the input
     dropped       these, all texts that are equal to one of theirs, and all near-duplicates, because
                   nobody knows any more of which documents they are
-    signatures    their bands and slots; of their text nothing but the bare 128-bit hash stays, by
-                  which a later crawl that brings the text back is recognized
+    signatures    their bands and slots; of their text only the bare 128-bit hash stays, by which
+                  the text is recognized in a later crawl
     report        every example: texts of the run, whichever documents they are of
 
-The hash of a text is found by the order of its document, in the tables of its generation. What was
-erased before has the order BARE there.
+The hash of a text is found by the order of its document, in the tables of its generation. Hashes of
+texts that were erased before have the order BARE there.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Finds documents by what people call them, however many names there are, in one scan.
+"""Finds documents by the names that people give, however many there are, in one scan.
 
 SHARD:ROW        a row of a shard, as `trace` and `remove` print it
 PATH:POSITION    the record of the input: all documents that were made from it
@@ -67,7 +67,7 @@ class DocumentQuery:
         """Take names; of equal ones the first counts, and empty ones are left out.
 
         Raises:
-            UserError: a pattern has nothing but asterisks.
+            UserError: a pattern has only asterisks.
         """
         names = tuple(dict.fromkeys(name for name in names if name))
         patterns = tuple(dict.fromkeys(patterns))
@@ -143,7 +143,7 @@ def _regex(pattern: str) -> str:
     """Return the regular expression of a pattern.
 
     Raises:
-        UserError: it has nothing but asterisks.
+        UserError: it has only asterisks.
     """
     if not pattern.strip("*"):
         raise UserError(

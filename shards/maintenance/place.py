@@ -2,8 +2,8 @@
 
 A node needs the shards of its scatters, the streams that are common to all nodes, validation, the
 vocabulary, the removals and the manifest, but not audit, signatures and rejects. A copy of these
-files is a dataset that can be used like the whole one for what the node reads. A mark in it says
-which share it is, so that what it was never given is not missed.
+files is a dataset that can be used like the whole one by the node. A mark in it names the share,
+so that files outside the share are not missed.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -40,7 +40,7 @@ from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath
 
 MARK = ".placed"
-"""In a copy: the share that was placed last. No part of the dataset."""
+"""In a copy: the share that was placed last. The mark does not belong to the dataset."""
 
 _NUM_NAMED = 20
 

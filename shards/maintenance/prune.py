@@ -5,9 +5,8 @@
     .tmp-…-NAME                                       a file that was not finished
 
 At the top these names are corpusmill's, with everything below them. All other files there stay, and
-so do links. What a manifest named until lately may still be read, by a training run for one: it
-stays for a grace period after another manifest replaced that one, whose time says when
-(manifest.py).
+so do links. A file that a manifest named until lately may still be read, for example by a training
+run: it stays for a grace period after another manifest replaced that one (manifest.py).
 """
 
 import itertools

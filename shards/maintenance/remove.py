@@ -2,7 +2,7 @@
 
 The shards stay as they are. From the new manifest number on, windows leave the documents out, and
 windows and their number do not change; `DIR@n` of before still has them. The signatures stay too,
-so that a later crawl cannot bring the text back.
+so that a later crawl cannot add the text again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -28,7 +28,7 @@ _LINE = "  {:<18} {:<20} {:<10} {:>9} {:>14} {:>7}"
 
 @dataclass(frozen=True, kw_only=True)
 class SelectedDocument:
-    """A document that was asked for."""
+    """A document that has one of the names."""
 
     shard: str
     """The path of its shard in the dataset, without suffix."""
@@ -68,7 +68,7 @@ class RemovalSet:
         return [document for document in self.documents if not document.removed_before]
 
     def lines(self, *, dry_run: bool) -> Iterator[str]:
-        """Yield what a person reads of it: sums by generation and source, shards, documents."""
+        """Yield a summary as text: sums by generation and source, shards, documents."""
         new = self.new
         yield f"{self.dataset}: {_amount(new)} {'would be' if dry_run else 'are'} removed"
         yield _LINE.format("generation", "source", "split", "documents", "tokens", "shards")
@@ -147,7 +147,8 @@ def check_complete(selection: RemovalSet) -> None:
             f"{selection.dataset} has no document {listed(selection.missing)}: give SHARD:ROW, the "
             "input's PATH:POSITION, an id or a URL as the dataset has it "
             f"({called('shards inspect')} DIR --doc 0 shows which columns there are); or "
-            "--missing-ok, if there may be none. What was dropped, and why, is in the audit tables."
+            "--missing-ok, if there may be none. The audit tables list dropped documents, with the "
+            "reason."
         )
     if selection.missing:
         number = len(selection.missing)

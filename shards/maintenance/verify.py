@@ -25,7 +25,7 @@ def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterat
     """Yield a line for every problem: the file, what was expected and what it has instead.
 
     Args:
-        dataset: What to check.
+        dataset: The dataset.
         needed: Paths of the files that may not be missing; None for all.
 
     Raises:
@@ -51,7 +51,7 @@ def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterat
 
 
 def check_file(path: AnyPath, entry: FileEntry) -> str | None:
-    """Return what is wrong with a file's size or checksum, None if nothing."""
+    """Return the problem with a file's size or checksum; None without one."""
     if (num_bytes := size_if_there(path)) < 0:
         return f"{path} is missing ({entry.bytes:,} bytes expected)"
     if num_bytes != entry.bytes:

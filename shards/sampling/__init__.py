@@ -1,1 +1,1 @@
-"""Which windows a run trains on at which step: a pure function of its options and its data."""
+"""The windows of each training step: a pure function of the options and the data of a run."""

@@ -1,11 +1,11 @@
-"""What a run reads: weighted datasets or sources, which may change at given positions.
+"""The data of a run: weighted datasets or sources, which may change at given positions.
 
 DIR             a dataset, all its sources
 DIR@n           the dataset as it was at manifest number n
 DIR:SOURCE      one of its sources
 DIR=0.3         any of these with a weight
 
-DIR may be hf:OWNER/NAME[@REVISION], a published dataset, which is brought to a folder first.
+DIR may be hf:OWNER/NAME[@REVISION], a published dataset, which is downloaded to a folder first.
 
     Mix, as the user writes it ── open_mixture ──▶ Mixture: streams and stages, for a Sampler
 """
@@ -87,7 +87,7 @@ class WeightedData:
 
 
 def parse_data(text: str) -> WeightedData:
-    """Return what a text like `DIR:SOURCE=2` means; the name of an existing folder is taken whole.
+    """Parse a text like `DIR:SOURCE=2`; the name of an existing folder is taken whole.
 
     Raises:
         UserError: the weight is not a number, or the dataset is at a URL or no name of the hub.
@@ -130,7 +130,7 @@ class Blend:
     data: tuple[str, ...]
     """All with weights, or none: then every window weighs the same."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """By stream name, instead of what `data` says: set where a run follows a growing dataset."""
+    """By stream name, instead of those in `data`: set where a run follows a growing dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,7 @@ def open_mixture(mixes: Sequence[Blend], *, stride: int) -> Mixture:
 
     A stream that several mixes draw from is taken from the last of them, so that of a dataset that
     grew the newest manifest number decides what was removed. A mix with the weights of the one
-    before continues with its stage, so that one that brings only removals changes no draw.
+    before continues with its stage, so that one with only new removals changes no draw.
 
     Raises:
         UserError: data do not exist, are given twice, or have no weight although others do.

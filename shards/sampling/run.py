@@ -21,7 +21,7 @@ from shards.sampling.windows import WindowSpec, causal_windows, glm_windows
 from shards.storage.files import read_json, write_json
 
 NAME = "run.json"
-"""What the file of a training run's options is called in its folder."""
+"""The name of the file of a training run's options in its folder."""
 
 GLM = "glm"
 CAUSAL = "causal"
@@ -45,7 +45,7 @@ class BatchSize:
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """What decides the samples of every step, on whatever machines it runs.
+    """The options that decide the samples of every step, on whatever machines it runs.
 
     Raises:
         UserError: a value is out of range.

@@ -271,6 +271,6 @@ class Sampler:
 
 
 def _digest(stream: Stream) -> str:
-    """Return what distinguishes streams of the same name: a hash of their shards' sizes."""
+    """Return a hash of the sizes of a stream's shards, which tells apart streams of one name."""
     tokens = np.array([shard.tokens for shard in stream.shards], "<i8")
     return hashlib.sha256(tokens.tobytes()).hexdigest()[:16]

@@ -21,7 +21,7 @@ class SequentialSampler:
     def __init__(
         self, streams: Sequence[Stream], *, window: WindowSpec, at_most: int | None = None
     ) -> None:
-        """Go through all windows, or through so many at equal distances."""
+        """Go through all windows, or through `at_most` of them at equal distances."""
         self.streams = tuple(streams)
         self.window = window
         self._at_most = at_most

@@ -1,4 +1,4 @@
-"""What a sampler draws from: a stream is the shards of one source of one generation.
+"""Streams, which a sampler draws from: the shards of one source of one generation.
 
 Shard i of a stream belongs to scatter i mod S. A stream that would leave a scatter without a token
 (it has fewer than S shards, or some of them are empty) is *common*: every node holds all of it.

@@ -110,7 +110,7 @@ def _content(run: Run, position: int) -> list[object]:
 def manifest_versions(run: Run) -> tuple[tuple[int, Run], ...]:
     """Return where each era begins, and the run as it was then: a switch begins an era.
 
-    What was removed from a dataset counts from the switch on that takes the removal.
+    A removal counts from the switch on that reads the manifest with it.
     """
     if run.followed is None:
         return ((0, run),)
@@ -139,7 +139,7 @@ def numbers_of(run: Run) -> dict[str, int]:
 def switch_version(run: Run, position: int, *, numbers: Mapping[str, int]) -> Run:
     """Return a run that reads other manifest numbers from a position on, all text once at first.
 
-    If they bring no new text, only removals, weights and all draws stay as they are.
+    If they add no text, only removals, weights and all draws stay as they are.
 
     Args:
         run: with numbers, and without later switches.

@@ -1,4 +1,4 @@
-"""Which documents a step trains on, and at which steps a document is seen.
+"""The documents of a training step, and the steps at which a document is seen.
 
 The sampler is inverted for the second question, so neither one replays a run. A run that switched
 to newer manifests has eras: what was removed counts from the switch on that took the removal.
@@ -227,7 +227,8 @@ class Tracer:
             raise UserError(f"{text} is held out for validation: no step trains on it.")
         raise UserError(
             f"there is no document {text} in the data of this run: give SHARD:ROW, the input's "
-            "PATH:POSITION, an id or a URL. What was dropped, and why, is in the audit tables."
+            "PATH:POSITION, an id or a URL. The audit tables list dropped documents, with the "
+            "reason."
         )
 
     def describe(self, document: TracedDocument) -> str:

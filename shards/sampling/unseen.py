@@ -1,8 +1,8 @@
-"""Weights by what is not yet seen, so that all text is read once before any is read again.
+"""Weights by the unseen text, so that all text is read once before any is read again.
 
-A stream is in the epoch of the scatter that has read the least of it. What its scatters have left
-of that epoch is *unseen*. Stages draw exactly that, all streams in proportion to it at any moment.
-They have 2^B periods of some thousand draws together. If a stream has u windows left,
+A stream is in the epoch of the scatter that has read the least of it. The rest of that epoch
+in its scatters is *unseen*. Stages draw exactly that, all streams in proportion to it at any
+moment. They have 2^B periods of some thousand draws together. If a stream has u windows left,
 
     u = q 2^B + r      stage b = 0 … B - 1 has 2^b periods with q + (bit b of r) draws of it,
                        one period more has q

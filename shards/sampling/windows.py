@@ -14,8 +14,8 @@ cut(f + (i + 1)·s), where
             |  window 0  |   window 1   |   window 2: the last wraps over |
 
 cut(x) never decreases as x grows, so every token is in exactly one window, and a window has at most
-L = s + slack tokens. There are n = ⌈T / s⌉ windows whatever the phase: counting them takes nothing
-but T. Each epoch has a phase of its own and so cuts in other places. Causal windows have slack 0
+L = s + slack tokens. There are n = ⌈T / s⌉ windows whatever the phase: counting them takes only
+T. Each epoch has a phase of its own and so cuts in other places. Causal windows have slack 0
 and are cut exactly at x.
 
 Removed documents are left out of the window that covers them, which then is shorter and has more
@@ -96,7 +96,7 @@ def num_windows(tokens: _Count, stride: int) -> _Count:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WindowVocabulary:
-    """What cutting and padding windows takes from a vocabulary."""
+    """The properties of a vocabulary that windows are cut and padded by."""
 
     sentence_end: NDArray[np.bool_]
     """By id: a text may be cut after this token."""

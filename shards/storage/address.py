@@ -2,7 +2,7 @@
 
 Credentials and endpoints are left to each protocol's library, which takes them from the environment
 or from its own configuration files. They are never part of an address, because addresses are
-printed and written beside the dataset.
+printed and written next to the dataset.
 """
 
 import errno
@@ -58,7 +58,7 @@ def check_address(url: str, what: str = "The input") -> None:
 
     Args:
         url: The address.
-        what: What is at the address; messages begin with it.
+        what: The thing at the address; messages begin with it.
 
     Raises:
         UserError: It contains a password or a query, or is a chain.
@@ -67,14 +67,14 @@ def check_address(url: str, what: str = "The input") -> None:
         name = urlsplit(url).scheme.upper()
         raise UserError(
             f"{what} {without_secrets(url)} was given with a password, but addresses are written "
-            f"beside the dataset. Leave it out and set FSSPEC_{name}_USERNAME and "
+            f"next to the dataset. Leave it out and set FSSPEC_{name}_USERNAME and "
             f"FSSPEC_{name}_PASSWORD, or whatever the protocol's library reads."
         )
     if has_parameters(url):
         raise UserError(
             f"{what} {without_secrets(url)} was given with a query (?...), parameters (;...) or a "
-            "fragment (#...), which may contain a signature, but addresses are written beside the "
-            "dataset. Leave it out, or download the file first."
+            "fragment (#...), which may contain a signature, but addresses are written next to "
+            "the dataset. Leave it out, or download the file first."
         )
     if "::" in url:
         raise UserError(
@@ -89,8 +89,8 @@ def explained(url: str, what: str = "The input", *, done: str = "read") -> Itera
 
     Args:
         url: The address.
-        what: What is at the address; messages begin with it.
-        done: What was attempted: "read", "written", ...
+        what: The thing at the address; messages begin with it.
+        done: The attempted action: "read", "written", ...
 
     Raises:
         UserError: Something failed; the message quotes the library and says what to check.
@@ -102,7 +102,7 @@ def explained(url: str, what: str = "The input", *, done: str = "read") -> Itera
     except ImportError as error:
         raise UserError(_missing_library(url, error)) from error
     except FileNotFoundError as error:
-        # Some libraries say nothing but the path.
+        # Some libraries only name the path.
         reason = "" if url.rstrip("/").endswith(str(error)) else f" ({error_text(error)})"
         raise UserError(
             f"{what} {without_secrets(url)} does not exist or is not visible to you{reason}. "
@@ -138,8 +138,8 @@ _PERMANENT_NAMES = re.compile("Credential|Expired|Auth|Forbidden|Offline|Profile
 def retried(url: str, action: Callable[[], Result]) -> Result:
     """Return the result of `action`, repeated while its failure may be transient.
 
-    A server that is busy, restarts or drops a connection is asked again after a pause that doubles
-    each time; a permanent failure, such as a missing file, is raised at once.
+    A request to a server that is busy, restarts or drops a connection is repeated after a pause
+    that doubles each time; a permanent failure, such as a missing file, is raised at once.
 
     Args:
         url: The address to name in the log.

@@ -1,6 +1,6 @@
 """Arrow IPC files as they are found on disks, where anything may have happened to them.
 
-pyarrow maps what a file says of itself and believes it: how many rows a buffer holds, where a
+pyarrow believes the metadata of a file: how many rows a buffer holds, where a
 string begins. One flipped bit there can end the process. So nothing of a file is used before
 
     opened             its header, its end and its schema make sense
@@ -116,9 +116,9 @@ _BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 
 
 def check_parquet(metadata: pq.FileMetaData) -> None:
-    """Check that what the footer of a Parquet file says of columns does not contradict itself.
+    """Check that the footer of a Parquet file does not contradict itself about columns.
 
-    Where the metadata of a column are asked for, pyarrow ends the process if they do (an exception
+    Where the metadata of a column are read, pyarrow ends the process if they do (an exception
     of C++ that nobody catches). It raises where a column is to be read; here nothing is.
 
     Raises:

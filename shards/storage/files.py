@@ -1,6 +1,6 @@
 """Files that are either whole or absent.
 
-A file is written under a temporary name beside its final one, synced to the disk and renamed. Its
+A file is written under a temporary name next to its final one, synced to the disk and renamed. Its
 size and crc32c are computed while it is written, so that nobody has to read it again. A crash at
 any moment leaves the final name either untouched or complete, and at most a `.tmp-*` file besides.
 Behind a URL there is no rename: a file is written on this machine and then uploaded under its final
@@ -85,7 +85,7 @@ def intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None = No
 
     Args:
         path: The file.
-        entry: What it must have.
+        entry: Its expected size and checksum.
         sizes: Of the files in its folder, as `files` lists them; None asks for this file's.
     """
     if (size_if_there(path) if sizes is None else sizes.get(path.name, -1)) != entry.bytes:
@@ -94,7 +94,7 @@ def intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None = No
 
 
 def blocks(path: AnyPath) -> Iterator[Bytes]:
-    """Yield the content of a file in blocks of 4 MiB, each valid until the next one is asked for.
+    """Yield the content of a file in blocks of 4 MiB, each valid until the next one is requested.
 
     Behind a URL a block that failed is read again.
 
@@ -267,7 +267,7 @@ def shape_expected(path: AnyPath, advice: str) -> Iterator[None]:
 
     Args:
         path: The file that holds it.
-        advice: What the user can do.
+        advice: A hint for the user.
 
     Raises:
         DamageError: Something is missing, or is not of the type or the size that is expected.
@@ -392,7 +392,7 @@ def delete(path: AnyPath) -> None:
 
 
 def hard_link(source: AnyPath, target: Path) -> bool:
-    """Give a file a second name, which nothing has yet; return False if it cannot be.
+    """Link a file to a second name, which is not used yet; return False if that is not possible.
 
     A symbolic link as the source stands for its file.
 

@@ -20,7 +20,7 @@ PREFIX = "hf:"
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 _SNAPSHOT = re.compile(r"/datasets--([\w.-]+)--([\w.-]+)/snapshots/([0-9a-f]{40})(?![0-9a-f])")
-"""What a path in the cache of the hub's library has."""
+"""The parts of a path in the cache of the hub's library."""
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class HubName:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Return what OWNER/NAME[@REVISION] names; None of any other text."""
+        """Return the repository that OWNER/NAME[@REVISION] names; None of any other text."""
         match = _NAME.fullmatch(text)
         return match and cls(match["repository"], match["revision"])
 
@@ -81,7 +81,7 @@ def endpoint() -> str:
 
 
 def quiet(*, bars: bool = False) -> None:
-    """Let the hub's library show nothing but its errors.
+    """Let the hub's library show only its errors.
 
     Args:
         bars: Let it show its progress too, on a terminal.
@@ -94,11 +94,11 @@ def quiet(*, bars: bool = False) -> None:
 
 
 def reason(error: Exception, name: HubName, *, kind: str) -> str:
-    """Return why the hub does not give what is asked for, in plain words.
+    """Return why the hub does not answer a request, in plain words.
 
     Args:
         error: Of the hub's library, or of its HTTP library.
-        name: What was asked for.
+        name: The requested repository.
         kind: A model or a dataset.
     """
     from huggingface_hub import errors  # noqa: PLC0415  see above

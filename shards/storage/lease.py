@@ -45,7 +45,7 @@ def lease_dir(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterat
     """Hold a folder while the block runs.
 
     A process that was suspended for minutes and finds its lease taken over exits at once. It has
-    written nothing but whole files, which do no harm.
+    written only whole files, which do no harm.
 
     Args:
         folder: The folder to hold.
@@ -181,7 +181,7 @@ class _Lease:
 
 
 _ODD = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
-"""What the content of a lease that nobody here wrote may raise."""
+"""Errors about the content of a lease that another program wrote."""
 
 
 class _Held(UserError):

@@ -1,7 +1,7 @@
 """Files behind URLs: a class that answers as pathlib's Path does for files on disks.
 
-Callers take either (AnyPath). What pathlib has no word for, or does not do durably, is a function
-of files.py that takes either too; which one it is only this package knows.
+Callers take either (AnyPath). Actions that pathlib lacks, or does not do durably, are functions
+of files.py that take either too; which one it is only this package knows.
 
 Nothing is renamed or appended to. A file appears whole under its final name, by one request, or by
 the request that completes a multipart upload. Every request is repeated while its failure may be
@@ -111,7 +111,7 @@ class RemotePath:
         received: dict[tuple[int, int], bytes] = {}
 
         def fetch(system: Any, key: str) -> None:
-            # What an earlier attempt received is kept.
+            # Ranges that an earlier attempt received are kept.
             missing = [pair for pair in wanted if pair not in received]
             starts, stops = [start for start, _ in missing], [stop for _, stop in missing]
             answers = system.cat_ranges([key] * len(missing), starts, stops, on_error="return")

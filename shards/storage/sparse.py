@@ -23,7 +23,7 @@ SMALL_BYTES = 256 << 10
 """A file up to this size is fetched whole: waiting for the first byte takes longer than reading."""
 
 END_BYTES = 64 << 10
-"""What is fetched first of a larger table, from its end: the footer (schema, 24 bytes a block)."""
+"""Bytes at the end of a larger table that are fetched first: the footer (24 bytes per block)."""
 
 BLOCK_ROWS = 4096
 """Rows of a table that lie together, all their columns: the least that a request fetches."""
@@ -41,11 +41,11 @@ Result = TypeVar("Result")
 def side_by_side(
     read: Callable[[Item], Result], items: Iterable[Item], *, where: AnyPath
 ) -> list[Result]:
-    """Return what `read` returns for each item, in order; behind a URL several are read at once.
+    """Return the result of `read` for each item, in order; behind a URL several are read at once.
 
     Args:
         read: Reads one item; behind a URL it is called from several threads.
-        items: What to read.
+        items: The items to read.
         where: A path in the storage that holds them.
     """
     if not isinstance(where, RemotePath):
@@ -64,7 +64,7 @@ def forget_sizes() -> None:
 
 
 class SparseFile:
-    """A file of which the parts used are asked for first; `data` is uint8[size].
+    """A file whose parts are fetched before they are used; `data` is uint8[size].
 
     On a disk it is mapped, and there is nothing to fetch or to give back. Behind a URL it is zero
     where nothing was fetched yet.

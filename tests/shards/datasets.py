@@ -64,7 +64,7 @@ def put_dataset(
 
     Args:
         directory: Its folder.
-        shards: What `put_shard` takes, by path: GENERATION/SOURCE/NUMBER or validation-NUMBER.
+        shards: Arguments of `put_shard` by path: GENERATION/SOURCE/NUMBER or validation-NUMBER.
         corpus: Its name.
         fields: As of `manifest_of`: pieces, special and what the first generation has besides.
     """
@@ -137,7 +137,7 @@ def manifest_of(
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a manifest with the hash of what it says."""
+    """Return the content of a manifest with its hash."""
     content = {name: value for name, value in manifest.items() if name != "sha256"}
     return {**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}
 

@@ -94,8 +94,8 @@ def test_names_that_sources_may_not_have(name: str) -> None:
 
 
 def test_two_sources_are_two_folders_everywhere() -> None:
-    with pytest.raises(UserError, match="'News' and 'news' differ by nothing but upper and lower"):
+    with pytest.raises(UserError, match="'News' and 'news' differ only in upper and lower"):
         check_sources(["news", "News"])
-    with pytest.raises(UserError, match="'news' and 'News' differ by nothing but"):
+    with pytest.raises(UserError, match="'news' and 'News' differ only in"):
         check_sources(["news"], present=["News"])
     check_sources(["news", "News"], present=["News", "news"])

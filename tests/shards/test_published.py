@@ -40,7 +40,7 @@ class Desk:
         return self.hub.put(NAME, branch, files).commit
 
     def said(self, *words: str, code: int = 0, **env: str) -> str:
-        """What a command of Python prints, which ends with a code."""
+        """The output of a Python command, which ends with a code."""
         done = python(*words, at=self.folder, **{**self.env, **env})
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr

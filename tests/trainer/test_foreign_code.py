@@ -12,7 +12,7 @@ import pytest
 import torch
 
 from shards.__main__ import main as shards_main
-from shards.commands.console import run_module
+from shards.console import run_module
 from shards.errors import UserError
 from tests.nightly import a_few
 from tests.trainer.poison import POISONS, mend_lists, poison

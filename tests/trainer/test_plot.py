@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from shards.commands.console import run_module
+from shards.console import run_module
 from tests.trainer.test_log import write
 from trainer import plot
 from trainer.log import TRAIN, VALIDATION, read_run_log

@@ -2,7 +2,7 @@
 
 import sys
 
-from shards.commands.console import run_module
+from shards.console import run_module
 
 if __name__ == "__main__":
     sys.exit(run_module("trainer.finetune"))

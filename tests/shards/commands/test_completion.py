@@ -1,4 +1,4 @@
-"""What shells complete, in a real bash."""
+"""The completion of a real bash."""
 
 import subprocess
 import sys
@@ -38,11 +38,11 @@ OFFERS = {
     "corpusmill train --sample": {"--sample-every"},
     "corpusmill generate wu": {"wudao-dataset"},
 }
-"""What is offered at the end of a line, at least; at the end of a word, that alone."""
+"""Words that are offered at the end of a line, at least; at the end of a word, these alone."""
 
 
 def completed(script: Path, folder: Path, *lines: str) -> list[set[str]]:
-    """Return what bash offers at the end of each line."""
+    """Return the words that bash offers at the end of each line."""
     done = subprocess.run(
         ["bash", "-c", COMPLETES, "bash", str(script), str(folder)],
         input="\n".join(lines) + "\n",
@@ -55,7 +55,7 @@ def completed(script: Path, folder: Path, *lines: str) -> list[set[str]]:
 
 @pytest.mark.slow
 def test_commands_flags_choices_and_files(tmp_path: Path) -> None:
-    command = "import sys; from shards.commands.console import main; sys.exit(main())"
+    command = "import sys; from shards.console import main; sys.exit(main())"
     done = python("-c", command, "completion", "bash", at=tmp_path)
     assert done.stderr == ""
     path = tmp_path / "completion"

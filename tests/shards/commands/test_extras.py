@@ -1,4 +1,4 @@
-"""A missing extra is told with the command that installs it; what is broken stays visible."""
+"""A missing extra is reported with the command that installs it; other errors stay visible."""
 
 import configparser
 import importlib
@@ -33,7 +33,7 @@ def test_a_command_ends_with_a_paragraph(missing: str, tmp_path: Path) -> None:
     done = python("-m", "pipelines.wudao", "--output", "out", at=tmp_path, PYTHONPATH=path)
     assert done.stdout == ""
     assert done.stderr == (
-        f"pipelines.wudao: {missing} is not installed; the extra 'pipelines' brings it: "
+        f"pipelines.wudao: {missing} is not installed; the extra 'pipelines' installs it: "
         "pip install 'corpusmill[pipelines]'\n"
     )
     assert done.returncode == 2
@@ -51,7 +51,7 @@ def test_from_python_it_is_an_import_error(statement: str, extra: str, tmp_path:
     script = script.replace("try: ", "try:\n    ").replace("error: ", "error:\n    ")
     path = without(tmp_path, "orjson", "apache_beam", "torch", "jinja2")
     done = python("-c", script, at=tmp_path, PYTHONPATH=path)
-    told = rf"(\w+) \1 is not installed; the extra '{extra}' brings it: .*\[{extra}\]'\n"
+    told = rf"(\w+) \1 is not installed; the extra '{extra}' installs it: .*\[{extra}\]'\n"
     assert re.fullmatch(told, done.stdout)
 
 

@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def copied(clock: Clock, *, seconds: float) -> list[str]:
-    """Return the names of three files that were copied, each in so many seconds."""
+    """Return the names of three files that were copied, each in some seconds."""
     sizes = {"a": 40_000_000, "b": 30_000_000, "c": 30_000_000}
     files = [(name, SimpleNamespace(bytes=size)) for name, size in sizes.items()]
     names = []
@@ -56,7 +56,7 @@ def copied(clock: Clock, *, seconds: float) -> list[str]:
         (Terminal(), 10, f"\r\033[K{FIRST}\r\033[Kb is odd\n\r\033[K{SECOND}\r\033[K{LAST}"
          f"\r\033[K{LAST}\n"),
         (io.StringIO(), 10, f"{FIRST}\nb is odd\n{SECOND}\n{LAST}\n"),
-        (Terminal(), 0.3, "b is odd\n"),  # what is short shows nothing
+        (Terminal(), 0.3, "b is odd\n"),  # short work shows nothing
         (io.StringIO(), 3, "b is odd\n"),
     ],
 )  # fmt: skip
@@ -67,7 +67,7 @@ def test_files_are_counted(
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """What is printed meanwhile replaces the line."""
+    """Any output meanwhile replaces the line."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(sys, "stdout", stream)
     assert copied(clock, seconds=seconds) == ["a", "b", "c"]

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[3]
         ("\ud83d \udce9t\udce9", "‹U+D83D› \\xe9t\\xe9"),
         ("a\U000e0041\U000e007f", "a‹U+E0041›‹U+E007F›"),
         ("中文 ｆｕｌｌ é e\u0301 😀 Ω ไทย", "中文 ｆｕｌｌ é e\u0301 😀 Ω ไทย"),
-        # What scripts and emoji need stays.
+        # Characters that scripts and emoji need stay.
         ("👩🏽\u200d🚀 ❤\ufe0f\u200d🔥 می\u200cخواهم 葛\U000e0100",) * 2,
         ("\u061c\u200b\u061c", "‹U+061C›‹U+200B›‹U+061C›"),
     ],

@@ -21,7 +21,7 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
 
 
 class Tokenizer:
-    """What Megatron's dataset asks of a tokenizer."""
+    """The parts of a tokenizer that Megatron's dataset uses."""
 
     eod = pad = EOS
     vocab_size = 384
@@ -32,7 +32,7 @@ class Tokenizer:
 def core() -> Iterator[Any]:
     """Megatron's modules, by their names in megatron.core.datasets."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns of what it could use and does not find
+        warnings.simplefilter("ignore")  # it warns about libraries that it does not find
         pytest.importorskip(
             "megatron.core.datasets.gpt_dataset",
             reason="megatron-core is not installed (pip install corpusmill[test])",

@@ -22,7 +22,7 @@ def test_a_generation_without_documents(grown: Path) -> None:
     first, *rest = manifest.generations
     empty = {"wudao": SourceEntry(shards=(), validation=())}
     nothing = replace(first, name="g0000-0", sources=empty, audit=(), rejects=(), dropped=())
-    for others in ([first], rest):  # nothing beside something
+    for others in ([first], rest):  # nothing next to something
         write_manifest(grown, replace(manifest, generations=(nothing, *others), removals=()))
         before = [one.place for one in Plain(grown).stored()]
         assert main(["compact", str(grown)]) == 0
@@ -77,7 +77,7 @@ def test_the_same_crawl_brings_nothing_back(
 def test_an_erased_text_that_comes_again_is_in_no_file(
     grown: Path, original: Grown, tmp_path: Path
 ) -> None:
-    """A crawl brings it three times, and a text that the dataset has."""
+    """A crawl has it three times, and a text that the dataset has."""
     pages = json.loads((original.input / "part-1.json").read_bytes())
     erased, known = pages[5], pages[6]
     marker = erased["content"][:40]

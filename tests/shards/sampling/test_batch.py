@@ -1,4 +1,4 @@
-"""Guarantee: What was removed is padding from then on."""
+"""Guarantee: Removed documents are padding from then on."""
 
 import re
 from dataclasses import replace
@@ -37,7 +37,7 @@ def read(given_shard: Shard, number: int, spec: WindowSpec, phase: int = 0) -> W
 
 
 def one_by_one(whole: Shard, number: int, spec: WindowSpec, phase: int) -> dict[str, list[int]]:
-    """What a window is, token by token, from where it begins and ends."""
+    """A window token by token, from its begin and end."""
     begin, end = window_span(whole, number, spec=spec, vocabulary=VOCABULARY, phase=phase)
     size = len(whole.tokens)
     row_of = np.repeat(np.arange(len(whole)), whole.lengths)

@@ -73,7 +73,7 @@ def test_weights_of_streams(pristine: Path, data: list[str], expected: dict[str,
 
 @pytest.fixture
 def grown(tmp_path: Path) -> Path:
-    """A dataset whose manifest 2 brought a second generation of the pile."""
+    """A dataset whose manifest 2 added a second generation of the pile."""
     build(tmp_path, {**TEXTS, "g0002-aa/pile/00000": ["three"]})
     return tmp_path
 

@@ -69,7 +69,7 @@ def test_bytes_that_are_no_text_lie_in_their_file() -> None:
     [
         (ValueError("odd\nlines"), DamageError, r"some\.arrow is not a list, .*odd lines"),
         (KeyError("odd lines"), DamageError, r"some\.arrow is not a list, .*odd lines"),
-        # What the disk refuses, and lack of memory, are no damage.
+        # Refusals of the disk, and lack of memory, are not damage.
         (OSError(errno.EMFILE, "x"), UserError, os.strerror(errno.EMFILE)),
         (OSError(errno.ESTALE, "x"), UserError, os.strerror(errno.ESTALE)),
         (MemoryError("all"), MemoryError, "all"),

@@ -163,7 +163,7 @@ def test_a_killed_process_of_this_machine_is_taken_over_at_once(
     tmp_path: Path, pauses: list[float]
 ) -> None:
     (tmp_path / ".lock").mkdir()
-    folder = RemotePath(f"file://{tmp_path}")  # what two processes both see
+    folder = RemotePath(f"file://{tmp_path}")  # both processes see it
     with holding(folder) as child:
         assert holder_of(folder)["process"] == child.pid
         with pytest.raises(TimeoutError), lock_dir(folder):

@@ -93,7 +93,7 @@ def test_a_transient_failure_is_retried(
 
 
 class Answer(OSError):
-    """What S3 answers, as s3fs hands it on."""
+    """Answers of S3, as s3fs passes them on."""
 
     def __init__(self, code: str, status: int) -> None:
         super().__init__(code)
@@ -106,7 +106,7 @@ class NoCredentialsError(Exception):
 
 
 class ParamValidationError(Exception):
-    """What botocore raises for the name of a bucket that cannot be one."""
+    """The error of botocore for an impossible name of a bucket."""
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from shards.commands.console import run_module
+from shards.console import run_module
 from tests.trainer.finetune.lessons import write_model
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding

@@ -64,8 +64,8 @@ def _run(start: str, choose: Callable[[], _Chosen]) -> int:
     """Run the command that a function chooses, if any, and return the exit code.
 
     Args:
-        start: What was typed up to the words that are chosen by.
-        choose: May show what there is instead.
+        start: The typed words before those that name the command.
+        choose: Returns the command; or lists the commands and returns None.
     """
     invocation, command = Invocation(start), Command()
 
@@ -96,7 +96,7 @@ def _named(words: Sequence[str]) -> _Chosen:
         chosen = _choose(f"{PROGRAM} {_DATASETS}", _of_package(_DATASETS), rest)
     else:
         chosen = _choose(PROGRAM, {**_installed_corpora(), **COMMANDS}, words, others=OTHERS)
-    if chosen:  # it runs as by `python -m`, except for what it calls itself
+    if chosen:  # only its name differs from that of `python -m`
         sys.argv = [f"{PROGRAM} {chosen[0].name}", *chosen[1]]
     return chosen
 
@@ -117,10 +117,10 @@ def _choose(
     """Return the command that the first word names, or list all and return None.
 
     Args:
-        start: What was typed before the words.
+        start: The typed words before these.
         entries: The commands by name.
-        words: What was typed behind it.
-        others: Further words that mean something, and what.
+        words: The typed words after `start`.
+        others: Further words with a meaning, and that meaning.
 
     Raises:
         UserError: There is no such command.
@@ -147,7 +147,7 @@ def command_of(entry: Entry, words: Sequence[str] = ()) -> type[Command]:
 
 
 def _page(start: str, entries: Mapping[str, Entry], others: Mapping[str, str]) -> Iterator[str]:
-    """Yield what each command does, by name, below the titles of the groups that have any."""
+    """Yield the purpose of each command, by name, below the titles of groups that have any."""
     yield from (f"usage: {start} COMMAND …", "")
     yield "Text corpora into token shards; GLM trained on them."
     width = max(map(len, (*entries, *others))) + 2

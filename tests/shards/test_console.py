@@ -12,7 +12,7 @@ from tests.python import ROOT, python
 
 SCRIPT = """
 import signal, sys
-from shards.commands.console import main
+from shards.console import main
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # pytest may run where it is ignored
 sys.exit(main())
