@@ -82,7 +82,7 @@ def append(module: str, options: Options) -> Manifest | None:
 
 
 def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
-    """Return what the inputs hold, and the corpus of each source.
+    """List the inputs, and return the corpus of each source.
 
     With --append, what is empty or cannot be read is left for later; else it is refused.
     """

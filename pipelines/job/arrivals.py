@@ -1,7 +1,7 @@
 """Files as they arrive: which ones have settled, and what the log says about the others.
 
 A file has settled once it has not changed for a while; one that is renamed into place with an older
-time has settled at once. All of it is a function of what scans have found, and when.
+time has settled at once. All of it depends only on the files that scans found, and when.
 """
 
 import logging
@@ -73,13 +73,13 @@ class Arrivals:
         self._hidden: dict[Name, _Arrival] = {}
         """Those that cannot be read now, or are in a folder that cannot be listed."""
         self._odd = {path: (UNMATCHED, 0.0, True) for path in unmatched}
-        """Why something is not taken, since when, and whether that was said; by path."""
+        """Why a path is not added, since when, and whether that was logged; by path."""
 
     def scan(self, listing: Listing, *, dataset: Mapping[Name, Version | None], now: float) -> None:
         """Learn what is there now, and name what has become odd since the last scan.
 
         Args:
-            listing: What the inputs hold.
+            listing: The files of the inputs.
             dataset: The files that the dataset was made from, None where the version is not known.
             now: The time, in seconds since 1970.
         """
@@ -166,7 +166,7 @@ class Arrivals:
 
 
 def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
-    """Return what is known of a file after it was seen as it is now."""
+    """Return the state of a file after a scan saw it as it is now."""
     if before is None:
         return _Arrival(file=file, first=now, since=now)
     if before.file.version != file.version:

@@ -1,8 +1,8 @@
 """A command that makes a dataset: what comes before its job, and after it.
 
 Before: the lock, the inputs, the models, the first records, the number of the manifest. The job is
-one pipeline (pipelines/pipeline.py), which resumes by the records of what earlier jobs finished.
-After: what is no longer needed is deleted.
+one pipeline (pipelines/pipeline.py), which resumes by the records of finished items.
+Afterwards, files that are no longer needed are deleted.
 """
 
 import logging
@@ -140,9 +140,9 @@ class Build:
         self.readings = {name: source.reading for name, source in corpora.items()}
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
-        """What of the inputs cannot be read, and why; the report lists it."""
+        """Inputs that cannot be read, and why; the report lists them."""
         self.failed: dict[InputFile, str] = {}
-        """What a watch has met that cannot be mapped, and why."""
+        """Files that a watch could not process, and why."""
         self.arrived: Mapping[InputFile, float] = {}
         """When files were first seen, in seconds since 1970, where that is known."""
         self.output = self.options.output
@@ -168,7 +168,7 @@ class Build:
             number=0,
             workers=runner.num_workers,
         )
-        """Of its jobs, except for what tells them apart."""
+        """Of its jobs, except for the part that differs between them."""
 
     def existing(self) -> Manifest | None:
         """Return the manifest of the dataset if this run would make that very dataset, else None.
@@ -237,7 +237,7 @@ class Build:
                 forget_mapped(self.work / "map", [f for f in files if f not in self.failed], names)
                 forget_stages(self.work)
         except (UserError, OSError) as error:  # the generation is made all the same
-            _LOG.warning("what is no longer needed is not deleted: %s", error)
+            _LOG.warning("files that are no longer needed are not deleted: %s", error)
         return made
 
     def map_ahead(self, files: Sequence[InputFile]) -> dict[InputFile, int]:
@@ -336,7 +336,7 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
     Args:
         spec: The job.
         manifest: Of the dataset.
-        advice: What the user can do where it was not.
+        advice: Advice for the user where it was not.
 
     Raises:
         UserError: It was not; the message names the options that differ.

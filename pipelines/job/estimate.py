@@ -1,7 +1,7 @@
-"""`--plan`: what a run takes, by a run over a timed sample of its input.
+"""`--plan`: estimates a run by a run over a timed sample of its input.
 
-The job itself builds a dataset of parts of the input in a temporary folder. What its report says of
-each source is multiplied by how much more the source holds.
+The job itself builds a dataset of parts of the input in a temporary folder. Its report for
+each source is multiplied by the size of the source relative to its parts.
 """
 
 import logging
@@ -56,7 +56,7 @@ START_SECONDS = 4.0
 """From the command to the first split: Python, Beam, models."""
 
 _DATASET, _FIRST, _READ = "dataset", "first", "read"
-"""Folders of a sample: its dataset, and notes of what was read before the map and in it."""
+"""Folders of a sample: its dataset, and notes of the bytes read before the map and in it."""
 
 _SECONDS = 120
 """From which on times are shown in minutes, hours or days."""
@@ -88,7 +88,7 @@ class SampledCorpus(Corpus):
     """For each part."""
 
     def reader(self, split: FileSplit, *, whole: bool = False) -> RecordReader:
-        """Return what reads a part of a split."""
+        """Return the reader of a part of a split."""
         packed = compression(split.path) is not None or split.form in NEVER_CUT
         is_table = split.form == "parquet"
         unit = split.file_bytes / max(1, num_rows(split.path)) if is_table else 1.0
@@ -133,7 +133,7 @@ class SourceEstimate:
         *,
         share: float,
     ) -> "SourceEstimate":
-        """Return what becomes of a source, by the report of a run over a share of it."""
+        """Estimate the results of a source by the report of a run over a share of it."""
         name = files[0].source
         account = report["accounting"][name]
         left_out = {**account["dropped"], **account["quarantined"]}
@@ -154,14 +154,14 @@ class SourceEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """What a run takes."""
+    """The cost of a run."""
 
     sources: Mapping[str, SourceEstimate]
     workers: int
     shards: int
     segment_bytes: int
     other_bytes: int
-    """Of the dataset, beside the shards: audit, rejects, signatures."""
+    """Of the dataset, without the shards: audit, rejects, signatures."""
 
     @property
     def costs(self) -> Costs:
@@ -185,7 +185,7 @@ class Estimate:
 
 
 def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate:
-    """Return what a run would take; nothing is written to the output.
+    """Estimate a run; nothing is written to the output.
 
     Args:
         module: The module that holds the corpus's RECIPE.
@@ -228,7 +228,7 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
 def _sampling(
     chosen: Mapping[str, Sequence[InputFile]], folder: Path, *, seconds: float
 ) -> Callable[[Corpus], SampledCorpus]:
-    """Return what makes a corpus one of which parts of some files are read."""
+    """Return a function that limits a corpus to parts of some files."""
     split_bytes = max(PART_BYTES, max(map(_bytes, chosen.values())) // PARTS)
     parts = sum(-(-file.bytes // split_bytes) for files in chosen.values() for file in files)
 
@@ -254,7 +254,7 @@ def _build(
 ) -> Manifest:
     """Build the dataset of a sample in this process; of its log only warnings are shown."""
     silence_beam()
-    load_chain(corpus.options, run="").prepare()  # what is timed is the work, not the start
+    load_chain(corpus.options, run="").prepare()  # time the work, not the start
     level = _LOG.level
     _LOG.setLevel(logging.WARNING)
     try:
@@ -281,7 +281,7 @@ def _projected(
     share: Mapping[str, float],
     options: Options,
 ) -> Estimate:
-    """Return what a run takes, by the dataset of a share of each source."""
+    """Estimate a run by the dataset of a share of each source."""
     report = read_json(dataset / REPORT)
     sources = {
         name: SourceEstimate.of(manifest, report, files[name], share=share[name])

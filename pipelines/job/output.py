@@ -1,7 +1,7 @@
 """Where a run writes: a folder apart from its inputs, with names that every file system takes.
 
-All this is told before anything is made. A dataset that lies among its own inputs would be read as
-input by the next run; one whose folder holds its inputs might lose them to a clean-up.
+All this is checked before anything is made. The next run would read a
+dataset among its inputs as input; a clean-up could delete inputs in the dataset's folder.
 """
 
 import glob
@@ -71,7 +71,7 @@ def _sources(output: AnyPath) -> Sequence[str]:
 
 
 def _check_work(work: Path) -> None:
-    """Check that the folder of what is unfinished, and those in it, are not links."""
+    """Check that .work and its folders are not links."""
     with disk_errors_explained(work):
         paths = [work, *(work.iterdir() if work.is_dir() else ())]
         links = [path for path in paths if path.is_symlink()]
@@ -99,7 +99,7 @@ def check_apart(spec: str, output: AnyPath) -> None:
         if is_url(spec) and isinstance(output, RemotePath):
             _check_parts(at_wildcard(_url_parts(spec)), _url_parts(str(output)), spec, output)
         return
-    with suppress(OSError, ValueError):  # a path that cannot be is told when it is listed
+    with suppress(OSError, ValueError):  # listing reports paths that cannot be read
         _check_local(spec, output)
 
 

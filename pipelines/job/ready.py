@@ -1,4 +1,4 @@
-"""What a run needs besides its input, checked before any input is looked for.
+"""Checks everything that a run needs besides its input, before it lists the input.
 
 To list a bucket or a folder of 10⁵ files takes long; that the engine does not answer, the output
 cannot be written or a model is missing is known at once.
@@ -86,7 +86,7 @@ def _named_files(options: Options) -> Iterator[tuple[str, str]]:
         yield name, "--url-blocklist names a list of domains"
     for text in options.classifier:
         name, colon, _ = parse_spec(text).source.rpartition(":")
-        if colon:  # another form is told where the model is loaded
+        if colon:  # loading the model refuses other forms
             yield name, "--classifier names a fastText classifier, FILE:LABEL>=SCORE"
     for text in options.perplexity:
         spec = parse_spec(text)

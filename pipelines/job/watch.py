@@ -1,4 +1,4 @@
-"""A watch: one process that adds generations to a dataset as files arrive, until it is told to end.
+"""A watch: one process that adds generations to a dataset as files arrive, until it is stopped.
 
 look ─▶ settled? ─▶ due? ─▶ append ─▶ sleep ─▶ look …
 
@@ -114,7 +114,7 @@ def _told_to_stop() -> Iterator[threading.Event]:
 
 @dataclass
 class WatchTotals:
-    """What the watch has committed since it began."""
+    """The amounts that the watch has committed since it began."""
 
     files: int = 0
     documents: int = 0
@@ -181,7 +181,7 @@ class Watch:
         self._line = ""
 
     def run(self, stop: threading.Event) -> None:
-        """Watch until told to stop, or until the time of --until; then commit what has settled."""
+        """Watch until stopped or until --until; then commit the files that have settled."""
         options, until = self._options, self._options.until
         _LOG.info(
             "watching %s: a generation every %s%s; Ctrl-C commits what has settled and ends",
@@ -193,7 +193,7 @@ class Watch:
             self._attempt()
             left = (until - datetime.now(UTC)).total_seconds() if until else LONGEST_PAUSE
             stop.wait(max(0.0, min(self._pause or self._look_pause, left)))
-        _LOG.info("ending: what has settled is committed; Ctrl-C once more ends at once")
+        _LOG.info("ending: committing the files that have settled; Ctrl-C once more ends at once")
         while not self._attempt(ending=True):
             time.sleep(self._pause)
         totals = self._totals
@@ -241,7 +241,7 @@ class Watch:
 
     def _is_due(self, ready: Mapping[InputFile, float], now: float) -> bool:
         """Return whether the files that are ready become a generation now, few as they are."""
-        failed = self._arrivals.failed()  # what is tried again makes no generation of the others
+        failed = self._arrivals.failed()  # retried files do not delay the others
         waits = [now - at for file, at in ready.items() if file not in failed]
         return max(waits, default=-1.0) >= self._options.every
 

@@ -3,7 +3,7 @@
 A wrong field, format or encoding makes every record of a source unreadable, and a map of hours
 would only count them. So a source is looked at until one of its records becomes a document, be it
 one that a rule leaves out; mostly that is the first one. If MAX_RECORDS in a row do not, or all
-there are, the run ends with what the records have instead.
+there are, the run ends and names the fields that they have.
 
 Fields that options name, such as those of --provenance, have to be in one of the first records as
 well (wanted.py).
@@ -55,7 +55,7 @@ LANES = 4
 
 @dataclass(frozen=True, kw_only=True)
 class FirstFiles:
-    """What is looked at."""
+    """The records that are checked."""
 
     job: Job
     files: Sequence[InputFile]
@@ -80,7 +80,7 @@ def check_first_records(
     """Check that something can be read of each source, and that it has what options name.
 
     Args:
-        first: What is looked at.
+        first: The records that are checked.
         call: Calls a function where items run, as Runner.call does.
 
     Raises:
@@ -116,7 +116,7 @@ def _look(first: FirstFiles) -> list[str]:
 
 
 def check_sources(first: FirstFiles) -> list[str]:
-    """Read the first records of each source in this process, and return what to warn of.
+    """Read the first records of each source in this process, and return the warnings.
 
     Raises:
         UserError: As `check_first_records`.
@@ -175,8 +175,8 @@ def _read_first(
     Args:
         corpus: The corpus of the source.
         files: Of the source, by path.
-        found: Is told the records that cannot be read.
-        wanted: Is told those that can.
+        found: Collects the records that cannot be read.
+        wanted: Collects the records that can be read.
 
     Returns:
         Whether one can be read, or may be one of those that were not looked at.

@@ -1,4 +1,4 @@
-"""What ProcessSplits does: a split is read, judged batch by batch and written as segments.
+"""ProcessSplits: reads a split, judges it batch by batch and writes it as segments.
 
 An item maps a split of a large file, or many small files (packs.py). Its record is written last;
 the name of the record is a fingerprint of everything that decides the bytes of the segments, so a
@@ -41,12 +41,12 @@ _CUT = {
     "bad-archive": "is a damaged archive",
     "unterminated-array": "holds a JSON array that is not closed",
 }
-"""What is wrong with a file whose end is missing, by the reason of its last damage."""
+"""The problem of a file whose end is missing, by the reason of its last damage."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """What all map items of a run share."""
+    """The values that all map items of a run share."""
 
     options: Options
     corpora: Mapping[str, Corpus]
@@ -64,7 +64,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessItem:
-    """What is mapped at once, and the name of its record."""
+    """The splits of one item, and the name of its record."""
 
     name: str
     splits: tuple[FileSplit, ...]
@@ -135,7 +135,7 @@ class SplitRecord:
 
         Args:
             split: The split.
-            reader: What read it.
+            reader: The reader of the split.
             results: The fields that say how much it holds.
         """
         if reader.crc32c is None:
@@ -155,7 +155,7 @@ class SplitRecord:
 
     @property
     def why_cut(self) -> str:
-        """What is wrong with a file whose end is missing, as its name goes before it; or ""."""
+        """The problem of a file whose end is missing, to follow its name; or ""."""
         return f"{_CUT[self.cut]}: an unknown number of records is missing" if self.cut else ""
 
     @property
@@ -356,11 +356,11 @@ class SplitProcessor:
         *,
         clock: Clock,
     ) -> SegmentsWritten:
-        """Write the segments of what readers yield of files of one source.
+        """Write the segments of files of one source.
 
         Args:
             readers: Each split with its reader.
-            stem: What the names of the segments begin with.
+            stem: The beginning of the names of the segments.
             clock: Counts the time of each stage.
         """
         builder = self._make_builder()

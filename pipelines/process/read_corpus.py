@@ -122,8 +122,8 @@ def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> 
         if name not in own and name not in SHARED:
             known = sorted({*own, *SHARED})
             raise UserError(
-                f"ReadCorpus({corpus!r}) has no option {name!r}: {expected(name, known)}. What "
-                "else the command takes belongs to the other transforms"
+                f"ReadCorpus({corpus!r}) has no option {name!r}: {expected(name, known)}. Other "
+                "flags of the command belong to the other transforms"
             )
 
 

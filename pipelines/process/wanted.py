@@ -24,12 +24,12 @@ from shards.errors import UserError
 _ABSENT = object()
 
 _RECORDS = 100
-"""Of so many records the fields are named."""
+"""The number of records whose fields a message names."""
 
 
 @dataclass
 class FieldCheck:
-    """What the first records of a source have not shown yet."""
+    """Fields and metrics that the first records of a source have not shown yet."""
 
     corpus: Corpus
     source: str
@@ -49,7 +49,7 @@ class FieldCheck:
 
     @classmethod
     def of(cls, corpus: Corpus, source: str) -> "FieldCheck":
-        """Return what the options of a source's corpus name."""
+        """Return the fields that the options of a source's corpus name."""
         missing = dict(corpus.recipe.named_fields(corpus.options))
         return cls(corpus, source, missing, needs_url=bool(corpus.options.url_blocklist))
 
@@ -99,7 +99,7 @@ class FieldCheck:
         )
 
     def warnings(self) -> list[str]:
-        """Return what the records lack, for the log."""
+        """Return the fields that the records lack, for the log."""
         lacks = [
             f"{words}: there is no field {short(name)} in {self._which}; the column is empty there"
             for name, words in self.missing.items()
@@ -122,7 +122,7 @@ def check_wanted(found: Sequence[FieldCheck], *, known: frozenset[str]) -> list[
     """Check that the first records of all sources had what their options name.
 
     Args:
-        found: What they did not show, by source.
+        found: The fields that they did not show, by source.
         known: Sources that the dataset has already: a few records of them may lack a field, and
             with a list of addresses the value of their url.
 

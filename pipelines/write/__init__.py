@@ -1,1 +1,1 @@
-"""What a pipeline of your own hands to WriteDataset becomes a dataset."""
+"""WriteDataset, which makes a dataset of the documents of a custom pipeline."""

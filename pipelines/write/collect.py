@@ -1,8 +1,8 @@
-"""What a worker makes of the batches of a bundle: segments, of one source and one window each.
+"""Writes the batches of a bundle as segments, of one source and one window each.
 
 A bundle ends wherever the engine likes, so no byte of a dataset depends on which documents share a
-segment. What an attempt wrote that the engine then repeats stays in .work, where no record names
-it.
+segment. Files of an attempt that the engine then repeats stay in .work, where no record names
+them.
 """
 
 import time
@@ -50,7 +50,7 @@ Columns = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True, kw_only=True)
 class Sink:
-    """What all workers that write for one dataset share."""
+    """The values that all workers share that write for one dataset."""
 
     options: Options
     fingerprint: StepSpec
@@ -70,7 +70,7 @@ class Sink:
 
     @property
     def prefix(self) -> str:
-        """What the names of this pipeline's segments begin with."""
+        """The beginning of the names of this pipeline's segments."""
         return self.run[:8]
 
 
@@ -89,13 +89,13 @@ class Collected:
 
 
 class Collect(beam.DoFn):
-    """Writes batches as segments, and yields what it wrote when the bundle ends."""
+    """Writes batches as segments, and yields their records when the bundle ends."""
 
     def __init__(self, sink: Sink, *, dropped: bool) -> None:
         """Make it.
 
         Args:
-            sink: What all share.
+            sink: The values that all share.
             dropped: Whether it is given what was left out, rows with a reason.
         """
         self._sink = sink
@@ -271,8 +271,8 @@ def _check(batch: pa.RecordBatch) -> None:
     if missing:
         raise UserError(
             f"WriteDataset was given a batch without a column {missing[0]!r}; it has "
-            f"{', '.join(batch.schema.names)}. Batches of ReadCorpus have all it needs; rows of "
-            "your own get it from FromRows"
+            f"{', '.join(batch.schema.names)}. Batches of ReadCorpus have all columns; your own "
+            "rows get them from FromRows"
         )
     for name in (SOURCE.name, PATH.name, "position", "order", "text"):
         if batch[name].null_count:

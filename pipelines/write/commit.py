@@ -46,13 +46,13 @@ _LOG = logging.getLogger("corpusmill")
 
 
 def _unread(*_: object) -> tuple[()]:
-    """Stand for what makes documents: no command reads for a pipeline."""
+    """Stand for the function that makes documents: no command reads for a pipeline."""
     raise NotImplementedError
 
 
 RECIPE = Recipe(
     name="pipeline",
-    about="What a pipeline of pipelines.transforms handed to WriteDataset.",
+    about="The documents that a custom pipeline passed to WriteDataset.",
     pattern=(),
     options=Options,
     reading=always(InputFormat(text_fields=("text",))),
@@ -68,11 +68,11 @@ class PipelineResult:
 
     segments: tuple[Collected, ...]
     splits: tuple[SplitRecord, ...]
-    """What it read of corpora."""
+    """The splits that it read from corpora."""
 
     @classmethod
     def of(cls, records: Iterable[Collected | SplitRecord]) -> "PipelineResult":
-        """Return records in any order as what was written, which does not depend on it."""
+        """Return the result for records in any order, which does not affect it."""
         mixed = [*records]
         segments = [record for record in mixed if isinstance(record, Collected)]
         splits = [record for record in mixed if isinstance(record, SplitRecord)]
@@ -95,7 +95,7 @@ def _rank(one: Collected) -> tuple[str, bool, str]:
 
 
 def notes_of(sink: Sink) -> Notes:
-    """Return what the stages of a pipeline's end share."""
+    """Return the values that the last stages of a pipeline share."""
     return Notes(sink.options.output / WORK, sink.run)
 
 
@@ -107,7 +107,7 @@ def note(sink: Sink, written: PipelineResult) -> None:
 
     Args:
         sink: Of the pipeline.
-        written: What it wrote.
+        written: The result of the pipeline.
 
     Raises:
         UserError: It cannot be made; the message says why and what to do.
@@ -140,7 +140,7 @@ def clean_up(sink: Sink) -> None:
 
 
 def commit_firing(sink: Sink, written: PipelineResult, firing: Firing) -> Manifest | None:
-    """Make the generation of what a window had when it fired, once.
+    """Make the generation of a window's rows when it fired, once.
 
     An attempt that is repeated finds its generation. Where it has other rows than the attempt
     before, as after a restart rows may be early that were late, what is new of them becomes a
@@ -148,7 +148,7 @@ def commit_firing(sink: Sink, written: PipelineResult, firing: Firing) -> Manife
 
     Args:
         sink: Of the pipeline.
-        written: What it wrote.
+        written: The result of the pipeline.
         firing: Of the window.
 
     Returns:
@@ -197,7 +197,7 @@ def _of_firing(written: PipelineResult, firing: Firing, sink: Sink) -> list[Proc
 
 
 def _spec(sink: Sink, written: PipelineResult) -> JobSpec:
-    """Return the job that makes a dataset of what a pipeline wrote."""
+    """Return the job that makes a dataset of a pipeline's result."""
     _check_columns(written.segments)
     options = sink.options
     corpus = Corpus(__name__, options)
@@ -235,11 +235,11 @@ def check_grows(sink: Sink) -> None:
 
 
 _DOCUMENTS = "documents"
-"""The semantic option that says of which rows a bounded pipeline made its dataset."""
+"""The semantic option with the hash of the rows of a bounded pipeline."""
 
 
 def semantic_options(sink: Sink) -> dict[str, Any]:
-    """Return what all generations of a dataset have in common."""
+    """Return the options that all generations of a dataset have in common."""
     options = sink.options
     return {
         **semantic(options, {}, decides=(DATASET,)),
@@ -262,7 +262,7 @@ def _versions(sink: Sink) -> dict[str, str]:
 def _not_taken(
     written: PipelineResult, firing: Firing, sink: Sink, *, base: Manifest
 ) -> PipelineResult:
-    """Return what no generation of the window has, by attempts before."""
+    """Return the rows that no generation of the window has from earlier attempts."""
     inputs = {one for generation in base.generations for one in generation.inputs}
     of_window = {one for one in inputs if one.path.startswith(firing.window)}
     if of_window.issuperset(input_entries(_of_firing(written, firing, sink))):
@@ -354,7 +354,7 @@ def _records(written: PipelineResult, versions: dict[str, str]) -> list[ProcessR
 
 
 def _of_rows(source: str, segments: Sequence[Segment], *, digest: str) -> SplitRecord:
-    """Return what stands for the split of a source that has no files."""
+    """Return a placeholder for the split of a source without files."""
     num_bytes = sum(tally.bytes for segment in segments for tally in segment.tallies)
     return SplitRecord(
         source=source,
@@ -401,7 +401,7 @@ def _check_columns(written: Iterable[Collected]) -> None:
 
 def _unlike(source: str, columns: dict[str, str], others: dict[str, str]) -> UserError:
     """Return the error for documents of one source with other columns, or in another order."""
-    documents, own = f"documents of the source {source!r}", "`source` of their own"
+    documents, own = f"documents of the source {source!r}", "their own `source`"
     if differing := columns.keys() ^ others.keys():
         return UserError(
             f"some {documents} have a column {min(differing)!r} and some have not: a source's "

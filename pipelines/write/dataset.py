@@ -76,8 +76,9 @@ class WriteDataset(BatchTransform):
         Args:
             output: The dataset's folder, a path or URL that all workers reach.
             tokenizer: As Tokenize; batches that have no tokens yet get them.
-            dropped: What the pipeline left out: outputs of ReadCorpus and of judging transforms, or
-                collections of batches with a column `reason`. They are counted in the account.
+            dropped: The rows that the pipeline left out: outputs of ReadCorpus and of judging
+                transforms, or collections of batches with a column `reason`. The account counts
+                them.
             metrics: Transforms whose metrics the audit table keeps, JudgeQuality for example.
             options: Of the commands, by the names of their flags: eos, dedup, minhash_threshold,
                 validation, shards, shard_tokens, keep_dropped, max_reject_rate,
@@ -90,8 +91,8 @@ class WriteDataset(BatchTransform):
         for name in options:
             if name not in TAKEN:
                 raise UserError(
-                    f"WriteDataset has no option {name!r}: {expected(name, TAKEN)}. What says "
-                    "how texts are read or judged belongs to the other transforms"
+                    f"WriteDataset has no option {name!r}: {expected(name, TAKEN)}. Options "
+                    "of reading and judging texts belong to the other transforms"
                 )
         own = {
             "output": any_path(output).absolute(),
@@ -208,7 +209,7 @@ def _cleaned(_: str, *, sink: Sink) -> str:
 
 
 class CommitFirings(beam.DoFn):
-    """Makes a generation of what was written in each window, when it fires."""
+    """Makes a generation of the rows of each window, when it fires."""
 
     def __init__(self, sink: Sink) -> None:
         self._sink = sink

@@ -38,14 +38,14 @@ class Firing:
 
     @property
     def window(self) -> str:
-        """What inputs of all firings of the window begin with, a function of its bounds."""
+        """The common beginning of the inputs of all firings of the window, from its bounds."""
         if self.end >= beam.GlobalWindow().end.micros:
             return "rows/all/"
         return f"rows/{_moment(self.start)}--{_moment(self.end)}/"
 
     @property
     def path(self) -> str:
-        """What stands for the path of an input that is not a file: of each firing another."""
+        """The placeholder for the path of an input that is not a file; each firing has another."""
         return f"{self.window}{self.timing}-{self.index}"
 
     def outlives(self, name: str) -> bool:
