@@ -29,7 +29,7 @@ _LOG = logging.getLogger("corpusmill")
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessPlan:
-    """What a job maps."""
+    """The splits that a job processes."""
 
     items: Sequence[ProcessItem]
     """By file and place."""
@@ -46,10 +46,10 @@ def plan_splits(
     *,
     there: Collection[str],
 ) -> ProcessPlan:
-    """Return what a job maps of its input files.
+    """Return the splits of its input files that a job processes.
 
     Args:
-        job: What all items share.
+        job: The values that all items share.
         fingerprints: Fingerprints instead of the options that are paths.
         inputs: The files.
         there: The names of all files in the folder of the map.
@@ -91,7 +91,7 @@ def split_items(
 
     Args:
         cut: The splits that each item maps, by source.
-        job: What all items share.
+        job: The values that all items share.
         fingerprints: Fingerprints instead of the options that are paths.
     """
     items = []
@@ -127,7 +127,7 @@ def check_parts(job: Job, items: Sequence[ProcessItem], sizes: Mapping[str, int]
     """Check that the parts of a run have mapped all of its items.
 
     Args:
-        job: What the items share.
+        job: The values that all items share.
         items: All items.
         sizes: Of all files in the folder of the map.
 
@@ -169,8 +169,8 @@ def log_part(job: Job, plan: ProcessPlan, records: Iterable[ProcessRecord]) -> N
     kept = sum(segment.documents for record in records for segment in record.segments)
     _LOG.info(
         "part %s: %d of %d splits, %s documents, are mapped; %d splits are not in %s yet. When "
-        "every part has ended: the same command with --part merge (of parts with an output of "
-        "their own, copy what is in .work/map of each into one first)",
+        "every part has ended: the same command with --part merge (if each part has a "
+        "separate output, first copy .work/map of each into one)",
         ",".join(job.options.part),
         len(splits_of(plan.items)),
         len(splits_of(everything)),
