@@ -1,4 +1,5 @@
 import argparse
+import re
 from pathlib import Path
 from typing import Any
 
@@ -6,6 +7,7 @@ import pytest
 from torch.distributed.run import get_args_parser
 
 from tests.trainer.alone import configured
+from tests.trainer.test_launch import LAUNCH
 from trainer.config import TrainConfig
 from trainer.data import blank_options
 from trainer.deepspeed import presets
@@ -34,6 +36,11 @@ def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> N
     assert {"--model", "--max-steps", "--resume", "--blanks", "--scatters"} <= set(ours)
     assert {"--log-dir", "--max-restarts"} <= set(torchrun)
     assert "--num_gpus" in deepspeed
+    # The scripts of trainer/launch give the launchers flags that they have.
+    for name, theirs in (("torchrun", torchrun), ("deepspeed", deepspeed)):
+        for script in LAUNCH.glob(f"{name}*.sh"):
+            (words,) = re.findall(rf"exec {name} (.*?) -?-m", script.read_text(), re.DOTALL)
+            assert {*re.findall(r"--[\w-]+", words)} <= {*theirs}
     # The start of several of theirs is an error wherever it stands; of one, only before the script.
     for theirs in (torchrun, deepspeed):
         starts = {flag: [other for other in theirs if other.startswith(flag)] for flag in ours}
