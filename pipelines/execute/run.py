@@ -87,14 +87,10 @@ def run_pipeline(
     Raises:
         UserError: A part of it raised it, or the engine failed.
     """
-    if runner.local:
-        _run_here(pipeline, notes, runner)
-    else:
+    if not runner.local:
         with follow(notes, stages):
             _run_on_engine(pipeline)
-
-
-def _run_here(pipeline: beam.Pipeline, notes: Notes, runner: Runner) -> None:
+        return
     local = LocalRun(runner)
     notes.put(_LOCAL, local)
     try:

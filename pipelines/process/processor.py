@@ -6,15 +6,18 @@ later run finds it and skips the item.
 """
 
 import hashlib
+import itertools
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from pipelines.corpus.amounts import Amounts
-from pipelines.corpus.batcher import BatchPiece, Intake, group_records, with_raws
+from pipelines.corpus.batcher import Intake, group_records, with_raws
 from pipelines.corpus.options import SEGMENTS, Options, semantic
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.versions import segment_versions
@@ -223,19 +226,9 @@ def record_names(
     return names
 
 
-@dataclass(frozen=True, kw_only=True)
-class SegmentsWritten:
-    """The segments of some splits."""
-
-    segments: list[Segment] = field(default_factory=list)
-    tokens: Counter[str]
-    """By path, as SplitRecord has them."""
-    amounts: Amounts = field(default_factory=Amounts)
-
-
 def prepare_splits(job: Job) -> Callable[[ProcessItem], None]:
     """Return the function that runs map items of the job."""
-    return SplitProcessor(job).map
+    return SplitProcessor(job).process
 
 
 class SplitProcessor:
@@ -261,25 +254,21 @@ class SplitProcessor:
             keep_texts=options.keep_dropped,
         )
 
-    def map(self, item: ProcessItem) -> None:
+    def process(self, item: ProcessItem) -> None:
         """Write the segments of an item, and last its record.
 
-        In a watch a file that cannot be mapped has a record that says why: one file must not stop
-        the others. Trouble with the output is no fault of the file. Where a worker has died at
-        an item, or a watch cannot map many files, each file is mapped by itself, to find the one
-        at fault.
+        In a watch a file that cannot be processed has a record that says why: one file must not
+        stop the others. Trouble with the output is no fault of the file. Where a worker has died at
+        an item, or a watch cannot process many files, each file is processed by itself, to find the
+        one at fault.
         """
-        record = self._mapped_one_by_one(item) if ATTEMPT.deaths else self._mapped_or_failed(item)
-        write_json(self._folder / f"{item.name}.json", sealed(record))
-
-    def _mapped_or_failed(self, item: ProcessItem) -> ProcessRecord:
         try:
-            return self._mapped(item, item.name)
+            record = self._one_by_one(item) if ATTEMPT.deaths else self._processed(item, item.name)
         except Exception as error:
             if not self._leaves_out(error):
                 raise
-            many = len(item.splits) > 1
-            return self._mapped_one_by_one(item) if many else _failed(item, error)
+            record = self._one_by_one(item) if len(item.splits) > 1 else _failed(item, error)
+        write_json(self._folder / f"{item.name}.json", sealed(record))
 
     def _leaves_out(self, error: Exception) -> bool:
         """Return whether an error leaves out a file, and does not end the run."""
@@ -287,8 +276,8 @@ class SplitProcessor:
         of_output = str(options.output) in str(error)
         return options.watch and not of_output and not is_lack_of_memory(error)
 
-    def _mapped_one_by_one(self, item: ProcessItem) -> ProcessRecord:
-        """Map each file of an item by itself, and return one record."""
+    def _one_by_one(self, item: ProcessItem) -> ProcessRecord:
+        """Process each file of an item by itself, and return one record."""
         parts: list[ProcessRecord] = []
         for number, split in enumerate(item.splits):
             one = replace(item, splits=(split,))
@@ -297,7 +286,7 @@ class SplitProcessor:
                 self._check_deaths(one)
                 # Not the names of the item's own segments: an engine may still run an attempt that
                 # it takes for lost.
-                parts.append(self._mapped(one, f"{item.name}-{number:05}"))
+                parts.append(self._processed(one, f"{item.name}-{number:05}"))
             except Exception as error:
                 if not self._leaves_out(error):
                     raise
@@ -323,19 +312,21 @@ class SplitProcessor:
         if self._job.options.watch and deaths >= MAX_DEATHS:
             raise UserError(f"{deaths} workers died one after the other at the {item}")
 
-    def _mapped(self, item: ProcessItem, stem: str) -> ProcessRecord:
+    def _processed(self, item: ProcessItem, stem: str) -> ProcessRecord:
         """Write the segments of an item, whose names begin with a stem, and return its record."""
-        started = time.monotonic()
-        clock = Clock()
+        started, clock = time.monotonic(), Clock()
         corpus = self._job.corpora[item.source]
         readers = [(split, corpus.reader(split)) for split in item.splits]
-        written = self.segments(readers, stem, clock=clock)
+        builder, amounts = self._make_builder(), Amounts()
+        stems = (self._folder / f"{stem}-{number:04}" for number in itertools.count())
+        batches = self._batches(readers, amounts, clock)
+        segments = tuple(self._segments(batches, builder, stems, clock))
         splits = tuple(
             SplitRecord.of(
                 split,
                 reader,
-                tokens=written.tokens[split.relative],
-                **written.amounts.of(split.relative),
+                tokens=builder.tokens_by_path[split.relative],
+                **amounts.of(split.relative),
             )
             for split, reader in readers
         )
@@ -346,57 +337,48 @@ class SplitProcessor:
             seconds=round(time.monotonic() - started, 3),
             cpu_seconds=clock.shares("read"),
             versions=dict(self._job.versions),
-            segments=tuple(written.segments),
+            segments=segments,
         )
 
-    def segments(
+    def _batches(
         self,
         readers: Iterable[tuple[FileSplit, RecordReader]],
-        stem: str,
-        *,
+        amounts: Amounts,
         clock: Clock,
-    ) -> SegmentsWritten:
-        """Write the segments of files of one source.
+    ) -> Iterator[tuple[pa.RecordBatch, list[FilterResult]]]:
+        """Yield batches of documents that pass every step, and the verdicts on the others.
 
         Args:
-            readers: Each split with its reader.
-            stem: The beginning of the names of the segments.
-            clock: Counts the time of each stage.
+            readers: Splits of one source, each with its reader.
+            amounts: Counts what is read.
+            clock: Counts the time of each step.
         """
-        builder = self._make_builder()
-        written = SegmentsWritten(tokens=builder.tokens_by_path)
-
-        def close() -> None:
-            with clock.time("segment"):
-                name = f"{stem}-{len(written.segments):04}"
-                written.segments.append(builder.close(self._folder / name))
-
         for group in group_records(readers):
             intake = self._intakes[group[0].split.source]
-            pieces = intake.sampled(group, written.amounts.unsampled)
-            verdicts = self._add(builder, pieces, intake=intake, clock=clock)
-            written.amounts.add(pieces, verdicts)
-            if builder.full:
-                close()
-        if not builder.empty:
-            close()
-        return written
+            pieces = intake.sampled(group, amounts.unsampled)
+            documents, rejected = split_result(intake.read(pieces))
+            kept, dropped = run(documents, self._chain.steps, clock)
+            verdicts = [with_raws(verdict, pieces) for verdict in (rejected, *dropped)]
+            amounts.add(pieces, verdicts)
+            yield kept, verdicts
 
-    def _add(
-        self,
+    @staticmethod
+    def _segments(
+        batches: Iterable[tuple[pa.RecordBatch, list[FilterResult]]],
         builder: SegmentBuilder,
-        pieces: Sequence[BatchPiece],
-        *,
-        intake: Intake,
+        stems: Iterator[AnyPath],
         clock: Clock,
-    ) -> list[FilterResult]:
-        """Judge a batch and add it; return the verdicts on what is left out."""
-        documents, rejected = split_result(intake.read(pieces))
-        kept, dropped = run(documents, self._chain.steps, clock)
-        verdicts = [with_raws(verdict, pieces) for verdict in (rejected, *dropped)]
-        with clock.time("segment"):
-            builder.add(kept, verdicts)
-        return verdicts
+    ) -> Iterator[Segment]:
+        """Yield the segments of batches as they are written."""
+        for kept, verdicts in batches:
+            with clock.time("segment"):
+                builder.add(kept, verdicts)
+                full = [builder.close(next(stems))] if builder.full else []
+            yield from full
+        if not builder.empty:
+            with clock.time("segment"):
+                last = builder.close(next(stems))
+            yield last
 
 
 def _check_ends(splits: Iterable[SplitRecord]) -> None:

@@ -109,7 +109,7 @@ def test_a_child_that_is_killed_costs_only_its_task(tmp_path: Path) -> None:
 def test_three_deaths_give_a_task_up_by_name(tmp_path: Path, death: str, cause: str) -> None:
     task = ("x", f"die:{death}*99")
     message = (
-        rf"died 3 times .* nothing running beside it: {cause}\. The item: {re.escape(str(task))}\. "
+        rf"died 3 times .* while nothing else ran: {cause}\. The item: {re.escape(str(task))}\. "
     )
     with pytest.raises(UserError, match=message + "Finished work is kept"):
         run(tmp_path, task, ("a", "nothing"), ("b", "nothing"))

@@ -4,6 +4,7 @@ Guarantee: The same input, options and library versions give the same bytes, on 
 workers.
 """
 
+import gc
 import json
 import os
 import shutil
@@ -15,6 +16,7 @@ import pytest
 from pipelines.corpus import versions
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.job.build import build
+from pipelines.steps.chain import Chain
 from shards import UserError
 from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import MODULE, content, many_splits, page, shipped, small, write_wudao
@@ -63,6 +65,12 @@ def test_changed_versions_are_told_and_only_then_work_is_redone(
         build(MODULE, many_splits(output, sample, keep_segments=True))
         told = f"corpusmill stages ({before}, now 99) changed" in caplog.text
         assert told == ("finished before" not in caplog.text) == changed
+
+
+def test_models_go_with_the_first_item_after_the_map(tmp_path: Path) -> None:
+    build(MODULE, small(tmp_path / "out", SAMPLE))
+    gc.collect()
+    assert not [one for one in gc.get_objects() if isinstance(one, Chain)]
 
 
 def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(
