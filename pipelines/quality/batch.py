@@ -30,7 +30,7 @@ class TextBatch:
         Args:
             strings: The texts.
             languages: Their labels of lid.176.
-            splits: What finds their words, by the way to count them.
+            splits: The functions that find their words, by the way to count them.
             libraries: Those of this process.
         """
         self.strings = strings

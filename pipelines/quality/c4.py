@@ -47,7 +47,7 @@ _RARE = "jkvm"
 """A phrase is looked for where the first of these letters that it has stands."""
 _NUM_ASCII = 128
 _CITATIONS = ("[edit]", "[citation needed]")
-"""Citations but for those of digits."""
+"""Citations, except those of digits."""
 _UPPER_A, _UPPER_Z, _SMALL_K, _KELVIN, _TO_SMALL = ord("A"), ord("Z"), ord("k"), 0x212A, 0x20
 _CURLY, _DOT, _QUESTION, _EXCLAMATION = map(ord, "{.?!")
 _NOTHING, _HEAD = np.uint32(0), 2
@@ -109,7 +109,7 @@ def _long_worded(lines: Spans, most: float) -> Flags:
 
 
 def _find_in(lines: Spans) -> Places:
-    """Return what is in each line, in any case, as bits: of _PHRASES, and _BRACE."""
+    """Return the phrases in each line, in any case, as bits: of _PHRASES, and _BRACE."""
     found = np.zeros(len(lines.starts), np.int64)
     _find_phrases(lines.characters.codes, lines.starts, lines.ends, *_phrase_table(), found)
     return found
@@ -190,7 +190,7 @@ def _small(code: Any) -> Any:
 
 
 def _paper_sentences(lines: Spans) -> Places:
-    """Return the sentences of each line: end marks, with what closes them, before white space."""
+    """Return the sentences of each line: end marks, with closing marks, before white space."""
     counts = np.zeros(len(lines.starts), np.int64)
     characters = lines.characters
     _count_ends(characters.codes, characters.kinds, lines.starts, lines.ends, counts)

@@ -24,7 +24,7 @@ PROFILES: tuple[Profile, ...] = (
 """In the order of their columns in a table."""
 
 NONE = "none"
-"""What to write instead of a profile to have none."""
+"""The word for no profile."""
 
 SCORERS = ("classifier", "perplexity")
 """The names of scorers, which are those of their flags, in order of application."""
@@ -61,8 +61,7 @@ def find_profile(name: str) -> Profile:
         return load_profile(entry.value, taken=_BY_NAME)
     names = [*NAMES, *sorted(installed.names)]
     raise UserError(
-        f'"{name}" is no quality profile: {nearest(name, names)}; one of your own is written '
-        "MODULE:NAME."
+        f'"{name}" is no quality profile: {nearest(name, names)}; write your own as MODULE:NAME.'
     )
 
 

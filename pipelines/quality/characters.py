@@ -1,4 +1,4 @@
-"""What characters are to the rules: one table of eight classes for all code points."""
+"""The classes of characters in rules: one table of eight classes for all code points."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""What GLM's own corpora ask of a text: more than 100 characters."""
+"""The rule of GLM's own corpora: a text has more than 100 characters."""
 
 from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.profile import Bounds, Profile, Threshold

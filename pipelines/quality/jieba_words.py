@@ -101,7 +101,7 @@ _HAN = range(0x4E00, 0x9FD5 + 1)
 
 _ROLES = {"B": BEGIN, "E": END, "M": MIDDLE, "S": SINGLE}
 _NEVER = -3.14e100
-"""What it takes for the logarithm of a chance that its model does not have."""
+"""Its logarithm of a probability that its model lacks."""
 
 
 class JiebaWords:
@@ -141,7 +141,7 @@ class JiebaWords:
 
     @cached_property
     def _tables(self) -> "JiebaTables | None":
-        """What the kernels need; None, with a warning, if it is not what they follow."""
+        """The tables for the kernels; None, with a warning, if jieba has other rules than they."""
         version = importlib.metadata.version("jieba")
         with self._library.Tokenizer().get_dict_file() as file:
             lines = file.read()
@@ -188,7 +188,7 @@ def _tables_of(library: Any, lines: bytes) -> "JiebaTables":
 def _dictionary(
     lines: bytes, letters: npt.NDArray[np.uint16]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64], float]:
-    """Return the nodes of the dictionary, their scores, and the score of what is not a word."""
+    """Return the dictionary's nodes, their scores, and the score of characters outside words."""
     nodes = np.zeros(SLOTS, np.uint64)
     found = np.empty(lines.count(b"\n"), np.int64)
     counts = np.empty_like(found)
@@ -317,7 +317,7 @@ def _child(nodes: _Nodes, node: int, letter: int) -> Any:
 def _choose(text: _Letters, tables: JiebaTables, best: _Floats, after: _Places) -> None:
     """Find the likeliest words from each place of a text to the end of its block.
 
-    What is outside of blocks leads to no node, and counts as a word of one character.
+    Characters outside of blocks lead to no node, and count as words of one character.
 
     Args:
         text: Its letters.
@@ -351,7 +351,7 @@ def _mark(text: _Letters, after: _Places, tables: JiebaTables, last: _Flags) -> 
 
     Args:
         text: Its letters.
-        after: What _choose found.
+        after: The result of _choose.
         tables: The dictionary and the model.
         last: All 0; takes 1 where a word ends.
     """

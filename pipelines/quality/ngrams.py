@@ -277,7 +277,7 @@ def _find_candidates(
 
 @kernel
 def _extended(key: np.uint64, letters: Codes) -> np.uint64:
-    """Return the hash of what `key` is the hash of and letters after that (FNV-1a)."""
+    """Return the hash `key`, continued with further letters (FNV-1a)."""
     for letter in letters:
         key = (key ^ np.uint64(letter)) * _PRIME
     return key

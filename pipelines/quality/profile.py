@@ -1,4 +1,4 @@
-"""What a profile is: metrics of a text, and bounds on them, each with the reason it gives.
+"""A profile: metrics of a text, and bounds on them, each with the reason it gives.
 
 A threshold is named after its metric: `min_words` drops a text whose metric `words` is smaller,
 `max_words` one whose metric is larger. A threshold without a reason decides how the text is read
@@ -37,7 +37,7 @@ class Threshold:
     default: float
     """NaN: off until somebody sets it."""
     rule: str
-    """What follows the profile's name in the reason; "" if the threshold is no rule."""
+    """The part of the reason after the profile's name; "" if the threshold is not a rule."""
     meaning: str = ""
     source: str = ""
     """Where the default comes from."""
@@ -86,9 +86,9 @@ class Profile:
     thresholds: tuple[Threshold, ...]
     """In the order in which their rules are applied."""
     measure: Measure | None = None
-    """What a profile of the user's measures in one text."""
+    """Measures the metrics of a user's profile in one text."""
     measure_batch: BatchMeasure | None = None
-    """What is measured in a batch of texts; made of `measure` where there is one."""
+    """Measures a batch of texts; calls `measure` where there is one."""
     words: str = ""
     """Which words it counts: "spaces", "datatrove", or none."""
     languages: frozenset[str] | None = None

@@ -23,7 +23,7 @@ TERMINAL = _characters(
     16AF5 16B37-16B38 16B44 16E98 1BC9F 1DA88
     """
 )
-"""What ends a sentence in any script: Unicode's Sentence_Terminal, as in datatrove 0.10.1
+"""The ends of sentences in any script: Unicode's Sentence_Terminal, as in datatrove 0.10.1
 (utils/text.py, TERMINAL_PUNCTUATION)."""
 
 PUNCTUATION = "".join(
@@ -44,10 +44,10 @@ LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """Where str.splitlines() ends a line."""
 
 CLOSING = "\"'”’)]"
-"""What may follow the end mark of a sentence in C4."""
+"""Characters that may follow the end mark of a sentence in C4."""
 
 CHINESE_ENDS = "。！？…；"
-"""What ends a unit of a Chinese text that has a single line."""
+"""The ends of units of a Chinese text that has a single line."""
 
 CHINESE_CLOSING = "”’」』）】》\"')"
-"""What belongs to the unit whose end mark it follows."""
+"""Characters that belong to the unit whose end mark they follow."""

@@ -58,7 +58,7 @@ BATCH_CHARACTERS = 1 << 19
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:
-    """What the profiles say of n texts."""
+    """The verdicts and metrics of the profiles for n texts."""
 
     texts: list[str]
     """The texts; c4 removes lines from some."""
@@ -89,7 +89,7 @@ class Quality:
         *,
         labels: Labels = LANGUAGES,
     ) -> "Quality":
-        """Return the profiles and bounds that are asked for, written as in selection.py.
+        """Return the requested profiles and bounds, written as in selection.py.
 
         Args:
             specs: The profiles of languages.
@@ -165,7 +165,7 @@ class Quality:
         return self._rules[language]
 
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> Judgement:
-        """Return what the profiles say of texts in these languages (labels of the model)."""
+        """Return the judgement of texts in these languages (labels of the model)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
         encoded = pa.array(languages, pa.string()).dictionary_encode()
@@ -216,7 +216,7 @@ class Quality:
         return self._reasons(table["language"], metrics)
 
     def describe(self) -> dict[str, Any]:
-        """Return what decides the verdicts, JSON-able: per language the profiles and bounds.
+        """Return the options behind the verdicts, JSON-able: per language the profiles and bounds.
 
         A bound that is off is None. Languages and bounds are sorted, profiles in order of
         application.
@@ -257,7 +257,7 @@ class Quality:
     def _places_by_plan(
         self, names: Sequence[str | None], codes: Places
     ) -> Iterator[tuple["_Plan", Places]]:
-        """Yield what to do with texts, and the places of those that it is done with."""
+        """Yield the profiles to apply, and the places of the texts to apply them to."""
         plans = [self._plan(name or "") for name in names]
         for plan in dict.fromkeys(plans):
             if plan.steps:
@@ -265,7 +265,7 @@ class Quality:
                 yield plan, np.flatnonzero(np.isin(codes, same))
 
     def _plan(self, language: str) -> "_Plan":
-        """Return what to do with texts of a language: it is one for those measured together."""
+        """Return the profiles for texts of a language: equal for texts measured together."""
         if language not in self._plans:
             chosen = chosen_for(self._selection, language)
             plain = plain_code(language)
@@ -307,7 +307,7 @@ class _Plan:
     steps: tuple[tuple[BatchMeasure, Bounds], ...]
     """Measures in order of application, with their bounds."""
     splits: Mapping[str, Split]
-    """What finds the words of these texts, by the way to count them."""
+    """The functions that find the words of these texts, by the way to count them."""
     rows: npt.NDArray[np.intp]
 
 

@@ -1,7 +1,7 @@
 """Which profiles judge which language, and with which bounds, as written on the command line.
 
 gopher+c4              for every language
-zh=fineweb2-zh         for Chinese, instead of what is written for every language
+zh=fineweb2-zh         for Chinese, instead of the profiles for every language
 ja=none                nothing for Japanese
 gopher.min_words=30    a bound, wherever a profile of this name is used
 zh:glm.min_chars=50    a bound for one language; "off" instead of a number switches the rule off
@@ -46,7 +46,7 @@ class BoundProfile:
     profile: Profile
     bounds: Bounds
     splitter: str = ""
-    """MODULE:NAME of what finds the words of the language, where that is one's own."""
+    """MODULE:NAME of the function that finds the words of the language, if it is custom."""
 
 
 Labels = Collection[str] | None
@@ -67,7 +67,7 @@ def bound_metrics(
     Args:
         family: Its name; columns and reasons begin with it.
         bounds: The bounds by name, min_ or max_ and a metric; None or NaN for one that is off.
-        measure: What measures the metrics; None where only verdicts are asked for.
+        measure: Measures the metrics; None where only verdicts are needed.
     """
     metrics = tuple(dict.fromkeys(name.split("_", 1)[1] for name in bounds))
     profile = Profile(

@@ -8,9 +8,9 @@ then looks for special cases over all tokens of the text:
     split     ( Thanks : )  Do n't   mention   it .         a special case is a whole chunk, or
     merged    ( Thanks :)   Do n't   mention   it .         what is left of one within affixes
 
-The rules for chunks of ASCII are written out here. spaCy is asked for the tokens of all others, for
-those that may be internet addresses, and for *loose* ones, many at once; its answers are kept in a
-table, beside its special cases. Every token is a range of the text, for spaCy leaves nothing out.
+The rules for chunks of ASCII are written out here. spaCy finds the tokens of all others, of
+those that may be internet addresses, and of *loose* ones, many at once; its results are kept in a
+table, next to its special cases. Every token is a range of the text, for spaCy leaves nothing out.
 
 The last step, a PhraseMatcher, finds every run of tokens that some special cases are split into by
 the affix rules alone (their *phrases*: `:` `)` is one), spaces between the tokens or not. Of the
@@ -74,7 +74,7 @@ _RULES = "a6e188d511aa8172f7b4249aba529547287bfba6986589b7fe584dab59b3e8c2"
 # assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
 _POISON = "IS_ALPHA"
 
-# What spaCy's affixes say of ASCII.
+# The rules of spaCy's affixes for ASCII.
 _QUOTES = frozenset("\"'`,")
 """Quotation marks; spaCy has a comma among them."""
 _MARKS = _QUOTES | frozenset(";:!?()[]{}<>_#*&")
@@ -91,7 +91,7 @@ _UNITS = (  # noqa: SIM905  more readable
 _UNIT_CODES = max(map(len, _UNITS))
 
 _Classes: TypeAlias = npt.NDArray[Any]  # uint16
-"""What each character is, uint16[NUM_CODE_POINTS]."""
+"""The class of each character, uint16[NUM_CODE_POINTS]."""
 _UPPER, _LOWER, _DIGIT, _QUOTE, _PREFIX, _MARK, _DOTS, _PUNCTUATION = (1 << i for i in range(8))
 _PLAIN, _FOREIGN, _WHITE, _SIGN, _JOINER = (1 << i for i in range(8, 13))
 """_PLAIN is set in ASCII where no other is, only _FOREIGN and _WHITE outside of it."""
@@ -123,7 +123,7 @@ _MAX_CHUNKS, _MAX_CODES = 1 << 18, 1 << 23
 
 _WORD, _END, _OTHER, _UNSPLIT = range(4)
 """Kinds of tokens: one with a letter or the like, an end mark, other punctuation; a chunk that
-spaCy is to be asked for."""
+spaCy has to find."""
 _AFTER_SPACE = 4
 """Bit of the kind of a token: a space is before it."""
 _KIND_BITS = 3
@@ -170,7 +170,7 @@ class SpacyWords:
 
     @cached_property
     def _known(self) -> "_Known | None":
-        """What the kernels need; None, with a warning, if they follow other rules."""
+        """The tables for the kernels; None, with a warning, if spaCy has other rules than they."""
         if self._library.fingerprint == _RULES:
             return _Known(self._library)
         _LOG.warning(
@@ -192,7 +192,7 @@ def _readable(texts: Spans) -> Spans:
 
 
 def _with_tokens(words: Spans, kinds: Kinds, known: "_Known") -> tuple[Spans, Kinds]:
-    """Return words and their kinds, with tokens for the chunks that spaCy has to be asked for."""
+    """Return words and their kinds, with tokens for the chunks that only spaCy can split."""
     unsplit = kinds == _UNSPLIT
     if not unsplit.any():
         return words, kinds
@@ -203,7 +203,7 @@ def _with_tokens(words: Spans, kinds: Kinds, known: "_Known") -> tuple[Spans, Ki
     counts[unsplit] = [len(learned[chunk]) for chunk in chunks]
     places = np.flatnonzero(np.repeat(unsplit, counts))
     lengths = tokens >> _KIND_BITS
-    # Where tokens end, from the beginning of the first chunk on, and then from that of their own.
+    # Where tokens end, counted from the first chunk, and then from their own chunk.
     ends = sums_before(lengths + (tokens & _AFTER_SPACE > 0))
     shift = words.starts[unsplit] - ends[sums_before(counts[unsplit])[:-1]]
     ends = ends[1:] + np.repeat(shift, counts[unsplit])
@@ -256,7 +256,7 @@ class _Spacy:
 
     @property
     def fingerprint(self) -> str:
-        """What stands for its rules."""
+        """Identifies its rules."""
         affixes = ("prefix_search", "suffix_search", "infix_finditer", "url_match")
         patterns = [getattr(self._tokenizer, name).__self__.pattern for name in affixes]
         odd = self._tokenizer.token_match, self._tokenizer.faster_heuristics
@@ -281,7 +281,7 @@ class _Spacy:
         return bool(is_punctuation(character))
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
-        """Return what the PhraseMatcher looks for: special cases as the other rules split them."""
+        """Return the PhraseMatcher's phrases: special cases as the other rules split them."""
         mine = self._tokenizer
         names = ("prefix_search", "suffix_search", "infix_finditer", "url_match")
         plain = type(mine)(mine.vocab, **{name: getattr(mine, name) for name in names})
@@ -310,9 +310,9 @@ class _Spacy:
 
 
 class _Known:
-    """What the kernels know: classes of characters, borders, and chunks with their tokens.
+    """Tables for the kernels: classes of characters, borders, and chunks with their tokens.
 
-    Characters that are beside a border within a phrase have numbers from 1 on; two numbers are the
+    Characters that are next to a border within a phrase have numbers from 1 on; two numbers are the
     place of such a border in `borders`.
     """
 
@@ -344,7 +344,7 @@ class _Known:
 
     @property
     def rules(self) -> "_Rules":
-        """What the kernels look up."""
+        """The tables that the kernels look up."""
         return _Rules(self._classes, self._numbers, self._borders, self._table, self._codes)
 
     def _forget(self) -> None:
@@ -389,12 +389,12 @@ class _Known:
 
 
 class _Rules(NamedTuple):
-    """What the kernels look up."""
+    """The tables that the kernels look up."""
 
     classes: _Classes
-    """What each character is."""
+    """The class of each character."""
     numbers: Kinds
-    """Its number, 0 if it is beside no border within a phrase."""
+    """Its number, 0 if it is next to no border within a phrase."""
     borders: _Borders
     table: Places
     """Chunks."""
@@ -532,7 +532,7 @@ def _currency_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _unit_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the length of what stands behind the last digit of a range, if it is a unit."""
+    """Return the length of the characters after the last digit of a range, if they are a unit."""
     at = end
     while at > start and end - at <= _UNIT_CODES and not rules.classes[codes[at - 1]] & _DIGIT:
         at -= 1
@@ -641,7 +641,7 @@ def _is_host(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _kind(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return what a token of ASCII is."""
+    """Return the kind of a token of ASCII."""
     code = codes[start]
     if not rules.classes[code] & _PUNCTUATION:
         return _WORD
@@ -677,7 +677,7 @@ def _split_middle(
     Args:
         codes: Code points of a text.
         place: Where the range begins and ends, and how many tokens precede it.
-        rules: What is looked up.
+        rules: The tables to look up.
         scratch: Where ends and kinds of tokens are written.
     """
     start, end, count = place
@@ -757,7 +757,7 @@ def _split(  # noqa: C901  the loop of spaCy
 def _chunk_end(codes: Codes, at: int, end: int, rules: _Rules) -> tuple[int, int]:
     """Return where the chunk ends that begins at a place, and the classes of its characters.
 
-    A chunk with no class but letters has nothing but letters of ASCII.
+    A chunk with no class but letters has only letters of ASCII.
     """
     found = 0
     while at < end:
@@ -781,7 +781,7 @@ def _has_replaced(
     Args:
         codes: Code points of a text.
         place: Where the chunk begins, and how many tokens it has.
-        rules: What is looked up.
+        rules: The tables to look up.
         scratch: Where the tokens end.
     """
     start, count = place
@@ -809,7 +809,7 @@ def _read_chunk(
     Args:
         codes: Code points of a text.
         place: Where the chunk begins and ends, and the classes of its characters.
-        rules: What is looked up.
+        rules: The tables to look up.
         scratch: Where ends and kinds of tokens are written.
     """
     start, end, kind = place
@@ -845,7 +845,7 @@ def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to 
         codes: Code points of texts.
         begins: Where each text begins.
         stops: Where it ends.
-        rules: What is looked up.
+        rules: The tables to look up.
         scratch: Memory for the tokens of a text, int64[2, n].
         starts: int64[len(codes)], takes where words begin.
         ends: The same, takes where they end.

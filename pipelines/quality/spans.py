@@ -50,7 +50,7 @@ class Characters:
 
     @cached_property
     def kinds(self) -> Kinds:
-        """What each of them is, uint8[n]: see characters.py."""
+        """The class of each of them, uint8[n]: see characters.py."""
         kinds = np.empty(len(self.codes), np.uint8)
         _read_kinds(self.codes, kinds_of_characters(), kinds)
         return kinds
@@ -96,7 +96,7 @@ class Spans:
         _add(values, self.of, sums)
         return sums
 
-    # --- what is in each range
+    # --- contents of each range
 
     def having(self, kinds: int) -> Flags:
         """Return which ranges have a character of some kinds."""
@@ -134,7 +134,7 @@ class Spans:
         return found
 
     def keys(self) -> Keys:
-        """Return a hash of what is in each range, uint64[n]."""
+        """Return a hash of the content of each range, uint64[n]."""
         keys = np.empty(len(self.starts), np.uint64)
         _hash(self.characters.codes, self.starts, self.ends, keys)
         return keys
@@ -151,13 +151,13 @@ class Spans:
         return counts
 
     def strings(self) -> list[str]:
-        """Return what is in each range."""
+        """Return the content of each range."""
         if 2 * self.lengths.sum() < len(self.characters.codes) - 1:  # decode no others
             return self.joined().strings()
         text = text_of(self.characters.codes)
         return [text[a:b] for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
 
-    # --- what is in ranges that ascend and do not touch, such as texts
+    # --- contents of ranges that ascend and do not touch, such as texts
 
     def runs(self, places: Places) -> "Spans":
         """Return the runs of places side by side in each range, by range; places ascend."""
@@ -185,7 +185,7 @@ class Spans:
         return counts
 
     def between(self, dividers: "Spans") -> "Spans":
-        """Return what dividers in the ranges, by range, leave of these; parts may be empty."""
+        """Split these at dividers in the ranges, by range; parts may be empty."""
         of = dividers.of + np.arange(len(dividers.of))
         starts, ends = np.empty((2, of[-1]), np.int64)
         behind = np.ones((2, of[-1]), np.bool_)
@@ -254,7 +254,7 @@ class Spans:
         return replace(self, characters=Characters(codes, kinds), ends=lasts), lasts < self.ends
 
     def joined(self, *, feeds: int = 0) -> "Spans":
-        """Return the ranges one after the other, in characters of their own.
+        """Return the ranges one after the other, with their own characters.
 
         Args:
             feeds: The number of line feeds after each; there is one more behind the last.
@@ -317,7 +317,7 @@ def number(keys: Keys, of: Places) -> tuple[Places, Places]:
 
 
 def sums_before(values: Places | Flags) -> Places:
-    """Return the sum of what is before each value, and of all, int64[n + 1]."""
+    """Return the sums of the values before each value, and of all, int64[n + 1]."""
     sums = np.zeros(len(values) + 1, np.int64)
     sums[1:] = values
     return sums.cumsum()

@@ -54,7 +54,7 @@ class Libraries:
 def splits_of(
     language: str, libraries: Libraries, own: Callable[[str], list[str]] | None = None
 ) -> Mapping[str, Split]:
-    """Return what finds the words of texts, by the way to count them.
+    """Return the functions that find the words of texts, by the way to count them.
 
     Args:
         language: The label of lid.176.

@@ -92,7 +92,9 @@ class Chain:
         self.tokenizer = self._tokenize.tokenizer
         """Which tokenizer makes the tokens."""
         self._own = load_filters([parse_filter(spec) for spec in options.filter])
-        self._own.sort(key=lambda own: not own.bounds)  # what measures follows the rules at once
+        self._own.sort(
+            key=lambda own: not own.bounds
+        )  # filters that only measure run right after the rules
         self.steps: Sequence[Step] = tuple(self._in_order())
         """In order; each drops or quarantines before the next one works."""
         judging = [self.judge] if self.judge.fields else []

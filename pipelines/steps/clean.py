@@ -27,7 +27,7 @@ from pipelines.steps.step import Step, reasons_where
 EMPTY = "empty"
 
 SEGMENT_CHARACTERS = 16_384
-"""Mojibake is judged and repaired in stretches of a line that are at most so long."""
+"""The maximum length of a part of a line in which mojibake is judged and repaired."""
 
 CONFIG = ftfy.TextFixerConfig(
     unescape_html=False,
@@ -51,8 +51,8 @@ CONFIG = ftfy.TextFixerConfig(
 sequences, which are ours."""
 
 # Every alternative of ftfy.badness.BADNESS_RE needs one of these, and clean prose hardly ever has
-# one: a character that is bad alone; a symbol beside any other character of mojibake; an accented
-# letter (or a Cyrillic or Greek one of Windows-1251 and -1253 mojibake) beside a quotation mark or
+# one: a character that is bad alone; a symbol next to any other character of mojibake; an accented
+# letter (or a Cyrillic or Greek one of Windows-1251 and -1253 mojibake) next to a quotation mark or
 # before an accented capital; an accented capital after a small letter.
 _ANY = "".join(MOJIBAKE_CATEGORIES.values())
 _CONTROL = re.escape("".join(map(chr, CONTROL_CHARS)))
@@ -89,7 +89,7 @@ _ESCAPES = re.compile(
 )
 """Sequences that terminals obey (ECMA-48)."""
 _SEPARATORS = {0x0B: "\n", 0x1C: " ", 0x1D: " ", 0x1E: " ", 0x1F: " "}
-"""What stands for a control character that parts words: a vertical tab, and what parts records."""
+"""Replacements of control characters that separate words: a vertical tab, and separators."""
 
 
 def clean(text: str, level: str = REPAIR) -> str:
@@ -111,7 +111,7 @@ def without_controls(text: str) -> str:
 
 
 def _gap(escapes: re.Match[str]) -> str:
-    """Return what stands for escape sequences: a space between words, nothing elsewhere."""
+    """Return the replacements of escape sequences: a space between words, nothing elsewhere."""
     text, start, end = escapes.string, escapes.start(), escapes.end()
     return " " if text[start - 1 : start].isalnum() and text[end : end + 1].isalnum() else ""
 
@@ -163,7 +163,7 @@ def cleaned(texts: pa.Array, levels: Sequence[str] | None = None) -> tuple[pa.Ar
 
 
 def are_blank(texts: pa.Array) -> np.ndarray:
-    """Return which texts of a column of large_string hold nothing but white space (bool[n])."""
+    """Return which texts of a column of large_string hold only white space (bool[n])."""
     data, offsets = utf8(texts)
     starts, ends = offsets[:-1], offsets[1:]
     blank: np.ndarray = starts == ends

@@ -1,7 +1,7 @@
 """Whether a text holds code or markup, in which entities such as &amp; are meant as they are.
 
-It is asked only of texts with entities. What unescapes too little leaves an &amp; in a sentence,
-what unescapes too much breaks a program, so one sign is enough.
+Only texts with entities are checked. Unescaping too little leaves an &amp; in a sentence,
+unescaping too much breaks a program, so one sign is enough.
 """
 
 import re
@@ -64,7 +64,7 @@ _SIGNS: Mapping[str, str] = {
     "$ ": rf"{_START}\$[ ](?:\./)?[a-z][\w.-]*(?:[ ]|$)",
     "SELECT ": r"\bSELECT[ ][^\n]+[ ]FROM[ ]",
 }
-"""By what a text has to hold, the patterns that then decide."""
+"""The patterns that decide, by a string that the text has to contain."""
 
 _PATTERNS = {
     needle: re.compile(pattern, re.MULTILINE | re.VERBOSE | re.ASCII)

@@ -25,7 +25,7 @@ from shards.console import run_module
 class Compile(Command):
     """Compile all kernels, as an image is made: containers then start with them."""
 
-    STOPPED = "what was compiled is kept"
+    STOPPED = "the kernels compiled so far are kept"
 
     def run(self) -> None:
         """Compile what is not yet compiled and print how long it took."""

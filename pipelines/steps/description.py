@@ -1,4 +1,4 @@
-"""What the driver has to know of a chain, so that only the workers hold its models."""
+"""Describes a chain for the driver, so that only the workers load its models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ class StepsInfo:
     """The libraries that decide bytes, with their versions."""
     tokenizer: TokenizerEntry
     vocabulary: pa.Table
-    """What shards.vocabulary writes."""
+    """The vocabulary that shards.vocabulary writes."""
     steps: Sequence[str]
     """The names of the steps, in order."""
     unused_end: str
@@ -56,7 +56,7 @@ def describe_chain(chain: Chain) -> StepsInfo:
 
 
 def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> TokenizerEntry:
-    """Return what the manifest says of a tokenizer."""
+    """Return the manifest's entry of a tokenizer."""
     kind, _, name = spec.partition(":")
     return TokenizerEntry(
         spec=kind,

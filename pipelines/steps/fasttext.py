@@ -75,7 +75,7 @@ def load_library(path: Path, *, wanted: str) -> tuple[Any, "FastTextFile"]:
 
     Args:
         path: The file.
-        wanted: What errors say was expected.
+        wanted: The expected file, for errors.
 
     Raises:
         UserError: The file is missing, damaged or another one; no fastText is installed.
@@ -127,7 +127,7 @@ def file_hash(path: Path, *, wanted: str = "expected the file of a model.") -> s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixTable:
-    """Rows of numbers, which are read from the file when they are asked for."""
+    """Rows of numbers, which are read from the file on demand."""
 
     shape: tuple[int, int]
     """Rows, and numbers in each."""
@@ -146,14 +146,14 @@ class FastTextFile:
     longest: int
     """Characters of the longest ones; 0 if the model has no n-grams."""
     num_buckets: int
-    """N-grams are told apart by their hashes modulo this number."""
+    """N-grams are distinguished by their hashes modulo this number."""
     has_tree: bool
     """Whether it has hierarchical softmax, and no n-grams of words: lid.176 does.
 
     GlotLID and OpenLID have a flat softmax.
     """
     words: Sequence[bytes]
-    """The words with a row of their own, END_OF_LINE among them: row i is that of word i.
+    """The words that have their own row, END_OF_LINE among them: row i is that of word i.
 
     Empty if it has no tree: models of the web have millions, and nobody asks.
     """
@@ -208,7 +208,7 @@ class _Cursor:
         return bool(flag)
 
     def array(self, dtype: str, *shape: int) -> npt.NDArray[Any]:
-        """Return what is in the file, not aligned, after a check that floats are numbers."""
+        """Return the content of the file, not aligned, after a check that floats are numbers."""
         if any(length < 0 for length in shape):
             raise ValueError(f"it has a table of the shape {shape}")
         count = math.prod(shape)
@@ -367,7 +367,7 @@ class FastTextTables(NamedTuple):
 
 
 class FastTextScratch(NamedTuple):
-    """Memory for what is made of one line."""
+    """Memory for the intermediate values of one line."""
 
     waiting: np.ndarray
     """int64[n], rows of words, and buckets after them, that wait to be added."""

@@ -1,4 +1,4 @@
-"""Which custom filter is asked for, where in the chain, and with what options.
+"""The custom filters of a run: which, where in the chain, with which options.
 
     my_rules:no_ads                        after the quality rules
     clean=my_rules:no_ads                  after texts are cleaned
@@ -31,7 +31,7 @@ PLACES = (READ, CLEAN, LANGUAGE, QUALITY, CONTAMINATION, MASK)
 """After which step a custom filter may stand, as the report calls them."""
 
 FILTER = "filter"
-"""What errors call it."""
+"""Its name in errors."""
 
 GROUP = "corpusmill.filters"
 """The entry points by which an installed package offers filters."""
@@ -44,13 +44,13 @@ _ADVICE = "Write [AFTER=]MODULE:NAME[?OPTION=VALUE&…], as in quality=my_rules:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSpec:
-    """A filter that is asked for."""
+    """A requested filter."""
 
     after: str
     """The step that it follows, of PLACES."""
     module: str
     name: str
-    """Of the function or class in the module, and of what it says in the report."""
+    """Of the function or class in the module, and of its reasons in the report."""
     given: Mapping[str, str]
     """Its options."""
 

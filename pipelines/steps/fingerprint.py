@@ -1,4 +1,4 @@
-"""What dedup compares."""
+"""The hashes that dedup compares."""
 
 import pyarrow as pa
 

@@ -29,7 +29,7 @@ def load_scorers(
     perplexity: Sequence[str] = (),
     thresholds: Sequence[str] = (),
 ) -> tuple[Scorer, ...]:
-    """Return what measures texts besides the profiles, in the order of catalog.SCORERS.
+    """Return the scorers of texts besides the profiles, in the order of catalog.SCORERS.
 
     Args:
         classifier: As --classifier.
@@ -69,7 +69,7 @@ class QualityFilter(Step):
         Args:
             rules: Profiles of languages, as --quality.
             thresholds: Other bounds than the published ones, as --threshold.
-            scorers: What measures the texts that the profiles pass on, in order of application.
+            scorers: The scorers of the texts that the profiles pass on, in order of application.
             labels: The languages that can be named; None: any.
 
         Raises:
@@ -99,7 +99,7 @@ class QualityFilter(Step):
         return finish_filter(batch, reasons, measure_only=self.measure_only)
 
     def check_labels(self, labels: Collection[str]) -> None:
-        """Check that the model of languages knows those that have rules of their own.
+        """Check that the model of languages knows those that have their own rules.
 
         Raises:
             UserError: It has no such label; the message names the nearest.

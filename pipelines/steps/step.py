@@ -1,4 +1,4 @@
-"""What every step is: a name, models that are loaded once, and what it adds to the audit table.
+"""A step: a name, models that are loaded once, and columns that it adds to the audit table.
 
 A step never removes rows itself. It gives each row that is to go a reason; `run` takes those out
 before the next step works, so that no step sees what another one has dropped. But steps that

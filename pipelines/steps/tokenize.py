@@ -69,7 +69,7 @@ class TokenizeStep(Step):
         return FilterResult(batch, pa.array(reasons, pa.string()))
 
     def _count_unknown(self, tokens: np.ndarray, ends: np.ndarray) -> pa.Array:
-        """Return how many tokens of each text stand for what the tokenizer cannot spell."""
+        """Return how many tokens of each text stand for text the tokenizer cannot spell."""
         if self.tokenizer.unknown is None:
             return pa.nulls(len(ends), pa.int32())
         found = np.flatnonzero(tokens == self.tokenizer.unknown)

@@ -58,7 +58,7 @@ class Steps(BatchTransform):
             for one in steps
         ]
         self.specs: tuple[StepSpec, ...] = tuple(itertools.chain(*parts))
-        """What the steps are made of, in order."""
+        """The specs of the steps, in order."""
         self.adds = tuple(column for spec in self.specs for column in spec.adds)
         """Columns that they add, except for those of their metrics."""
         self.fields = tuple(field for spec in self.specs for field in spec.fields)

@@ -30,7 +30,7 @@ from pipelines.steps.tokenize import TokenizeStep
 from shards.errors import UserError
 
 REASON, TEXT = "reason", "text"
-"""What a filter may return beside its metrics."""
+"""The keys that a filter may return besides its metrics."""
 
 CHANGED = "changed"
 """The column that says which texts it changed."""
@@ -43,7 +43,7 @@ STEPS: tuple[type[Step], ...] = (
 """The steps of the chain (chain.py): figures go by their names and by those of their fields."""
 
 _OTHERS = (READ, "document", "segment")
-"""What else figures go by."""
+"""Other keys of figures."""
 
 
 class UserFilterStep(Step):
@@ -91,12 +91,12 @@ class UserFilterStep(Step):
         self.code = code_hash(spec.module)
         given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
         self.identity = f"{spec.after}={spec}{'?' if given else ''}{'&'.join(given)}"
-        """How it is asked for; files among its options by their SHA-256."""
+        """Its spec in the flag; files among its options by their SHA-256."""
         self.library_versions = {f"filter {spec}": engine(str(spec), {self.identity: self.fact})}
 
     @property
     def fact(self) -> dict[str, Any]:
-        """What decides its verdicts beside its identity, JSON-able."""
+        """The inputs of its verdicts besides its identity, JSON-able."""
         limits = {"bounds": described(self.bounds)} if self.bounds else {}
         return {"name": self.name, "code": self.code, **limits}
 
@@ -121,7 +121,7 @@ class UserFilterStep(Step):
     def _asked(
         self, batch: pa.RecordBatch
     ) -> tuple[list[str | None], list[str] | None, dict[str, np.ndarray]]:
-        """Return what the filter says of a batch: reasons, texts if it changes any, metrics."""
+        """Apply the filter to a batch: return reasons, texts if it changes any, metrics."""
         shown = [name for name in batch.schema.names if name not in (DEFERRED_REASON, CLEAN.name)]
         places = batch["position"]
         doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
@@ -247,7 +247,7 @@ def load_filters(specs: Sequence[FilterSpec]) -> list[UserFilterStep]:
 
 
 def _listed(said: Any) -> list[Any]:
-    """Return what a filter returned as a list: of a list, numpy, Arrow or pandas."""
+    """Return the result of a filter as a list: of a list, numpy, Arrow or pandas."""
     if isinstance(said, pa.Array | pa.ChunkedArray):
         return list(said.to_pylist())
     return list(said.tolist() if hasattr(said, "tolist") else said)

@@ -40,7 +40,7 @@ _LOG = logging.getLogger(__name__)
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """What a file of ranks does not say itself."""
+    """Facts that a file of ranks does not contain."""
 
     pattern: str
     """It cuts texts into words, and no piece crosses words."""
@@ -83,7 +83,7 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
 
     Args:
         name: an encoding such as "gpt2"; a file such as "cl100k_base.tiktoken"; or GPT-2's merges,
-            with the vocabulary beside them.
+            with the vocabulary next to them.
         fast: encode by fastokens if it is installed and gives equal ids.
 
     Raises:
@@ -270,7 +270,7 @@ def _vocabulary_path(path: Path) -> Path:
         )
     vocabulary_path = path.with_name(names[path.name])
     if not vocabulary_path.is_file():
-        raise UserError(f"{path} needs its vocabulary beside it: {vocabulary_path} is missing.")
+        raise UserError(f"{path} needs its vocabulary next to it: {vocabulary_path} is missing.")
     return vocabulary_path
 
 

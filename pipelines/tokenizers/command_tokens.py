@@ -38,10 +38,10 @@ NAMES = {
     "gmask": "[gMASK]",
     "dblock": "[dBLOCK]",
 }
-"""What a command token looks like in decoded text."""
+"""The form of a command token in decoded text."""
 
 BERT_NAMES = {"pad": "[PAD]", "sep": "[SEP]", "cls": "[CLS]", "mask": "[MASK]", "unk": "[UNK]"}
-"""The command tokens that a WordPiece model brings with it."""
+"""The command tokens that a WordPiece model already has."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -80,7 +80,7 @@ def wordpiece_commands(
     Args:
         pieces: The number of its pieces.
         own: Its ids for the roles of `BERT_NAMES`.
-        end_of_text: What closes documents; None: `[PAD]`.
+        end_of_text: The token that ends documents; None: `[PAD]`.
     """
     roles = ("sop", "eop", "gmask", "smask", "dblock")
     eos = own["pad"] if end_of_text is None else end_of_text

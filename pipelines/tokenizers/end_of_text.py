@@ -16,7 +16,7 @@ from shards.commands.spelling import nearest
 from shards.errors import UserError
 
 FILES = (CONFIG, "special_tokens_map.json")
-"""What save_pretrained() writes next to a tokenizer, the first that names an end."""
+"""Files of save_pretrained() next to a tokenizer, the first that names an end."""
 
 
 def _nothing(_: str) -> None:

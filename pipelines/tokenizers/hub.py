@@ -8,7 +8,7 @@ from shards.storage.hub import HubName, endpoint, quiet, reason
 VOCABULARY, CONFIG = "vocab.txt", "tokenizer_config.json"
 """The names that save_pretrained() gives BERT's files."""
 FILES = ("tokenizer.json", VOCABULARY)
-"""What a folder or a repository has, the first that is there: the former says how texts are cut."""
+"""Files of a folder or repository; the first that exists is used."""
 
 KNOWN = {
     "gpt2": "tiktoken:gpt2",
@@ -29,8 +29,8 @@ def is_model_name(name: str) -> bool:
 def model_file(name: str) -> Path:
     """Return the tokenizer's file of a model of the hub.
 
-    What the cache holds is taken as it is, so that every process of a run has the same file and a
-    machine without a connection has it too; else the hub is asked.
+    Files in the cache are used as they are, so that every process of a run has the same file and a
+    machine without a connection has it too; otherwise the hub is queried.
 
     Args:
         name: OWNER/NAME[@REVISION]; the revision is a branch, a tag or a commit.

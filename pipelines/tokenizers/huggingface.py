@@ -1,7 +1,7 @@
 """Models in Hugging Face's `tokenizer.json`: BPE of bytes or with them, WordPiece, Unigram.
 
-What is wrong with a file, its library says: what this module reads of it is only what the library
-has no names for.
+Errors of a file are reported by its library: this module reads only the parts for which the
+library has no names.
 """
 
 import os
@@ -36,7 +36,7 @@ from pipelines.tokenizers.model import (
 from shards.errors import UserError
 
 END_NAMES = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")
-"""What models call the token that ends a text, the likeliest first."""
+"""Names of the token that ends a text, the likeliest first."""
 
 _MEMBERS = ("pretokenizers", "decoders")
 """Where components of type Sequence have others."""
@@ -155,7 +155,7 @@ def _usual_end(vocabulary: Mapping[str, int], added: Collection[str], end: EndOf
 
 
 def _unknown(description: Mapping[str, Any], vocabulary: Mapping[str, int]) -> int | None:
-    """Return the id for what a model cannot spell, None if it has pieces for all bytes."""
+    """Return the id for text a model cannot spell, None if it has pieces for all bytes."""
     if description["model"].get("type") == "Unigram":
         unigram: int | None = description["model"].get("unk_id")
         return unigram

@@ -32,10 +32,10 @@ class TokenModel:
     special: frozenset[int]
     """Those of the model's ids that are not part of a text."""
     unknown: int | None
-    """The id for what the model cannot spell; None: it can spell everything."""
+    """The id for text the model cannot spell; None: it can spell everything."""
     commands: CommandTokens
     content: bytes
-    """What decides the ids, for fingerprints: the bytes of the model file."""
+    """The input of fingerprints, on which the ids depend: the bytes of the model file."""
     unused_end: str = ""
     """The piece that ends a text for the model, where another token ends documents here."""
     transformers_json: Callable[[], str | None] | None = None
@@ -77,7 +77,7 @@ def raise_unless_failure(error: BaseException) -> None:
 
 
 def reason(error: BaseException) -> str:
-    """Return what a library says of a file, in one line that fits into a message."""
+    """Return a library's error about a file, in one line that fits into a message."""
     line = " ".join(str(error).split()) or type(error).__name__
     return line if len(line) <= _REASON_CHARACTERS else f"{line[:_REASON_CHARACTERS]}…"
 

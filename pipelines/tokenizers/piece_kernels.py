@@ -25,7 +25,7 @@ _Ints = npt.NDArray[np.int32]
 
 
 class PieceTables(NamedTuple):
-    """What a model does with characters and with pairs of symbols; piece_tables.py makes it."""
+    """A model's tables of characters and pairs of symbols; piece_tables.py makes them."""
 
     characters: _Ints
     """int32[code points, 4]: the code point that it reads as, or ODD; hashes of the last and of the
@@ -41,7 +41,7 @@ class PieceTables(NamedTuple):
     by_rank: _Ints
     """The piece of each rank."""
     emitted: _Ints
-    """What is written for each symbol."""
+    """The id that is written for each symbol."""
     unknown: int
     strips: bool
     spells_unknown: bool

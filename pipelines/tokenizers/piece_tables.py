@@ -1,4 +1,4 @@
-"""What a SentencePiece model of type BPE does with characters, as arrays.
+"""The rules of a SentencePiece model of type BPE for characters, as arrays.
 
 BPE only ever joins neighbours into pieces. So where two characters stand side by side in no piece,
 nothing is joined across them, and the ids of a text are those of its parts, one after another:

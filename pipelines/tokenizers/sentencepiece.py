@@ -94,7 +94,7 @@ def _fast_encoder(content: bytes, reference: Encode) -> Encode:
     try:
         model = read_cuttable_model(content)
         return compiled_encoder(model, reference) if model else reference
-    except (ValueError, IndexError):  # what only the library understands, or too many pieces
+    except (ValueError, IndexError):  # only the library understands it, or too many pieces
         return reference
 
 

@@ -1,7 +1,7 @@
 """A SentencePiece model as a `tokenizer.json`, where the library tokenizers gives the same ids.
 
-A pair of pieces that are merged has a rank of its own there, and in SentencePiece the score of what
-they become. So the merges are ordered by score, then by the length of the left piece, which comes
+A pair of pieces that are merged has its own rank there, and in SentencePiece the score of the
+merged piece. So the merges are ordered by score, then by the length of the left piece, which comes
 first where pieces repeat. Rules for several characters are applied otherwise there, so a model that
 has some, as nmt_nfkc, is not written: its ids would differ for letters with separate accents.
 """

@@ -5,7 +5,7 @@ texts into parts needs is read here. (sentencepiece's own Python module for such
 for another version of protobuf than Beam's.)
 
 The rules by which it normalises characters are in it compiled: the size of a double array in bytes,
-the double array (a trie over the UTF-8 bytes of what is replaced), and the replacements, each
+the double array (a trie over the UTF-8 bytes of replaced text), and the replacements, each
 closed by a NUL. At each place of a text the longest rule that fits is applied; if none fits, the
 character stays (src/normalizer.cc). The units of the double array are those of darts-clone
 (s-yata/darts-clone, include/darts.h): bits 0-7 and 31 hold the label, bit 8 says whether a child
@@ -83,7 +83,7 @@ _Array = npt.NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CharacterRules:
-    """What happens to characters."""
+    """The rules for characters."""
 
     single: Mapping[int, str]
     """The replacements of code points that are replaced alone; a code point without one stays."""
@@ -93,7 +93,7 @@ class CharacterRules:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CuttableModel:
-    """A BPE model whose texts can be cut into parts that have ids of their own."""
+    """A BPE model whose texts can be cut into parts that have their own ids."""
 
     content: bytes
     pieces: Sequence[VocabularyPiece]

@@ -2,7 +2,7 @@
 
     sentencepiece:PATH   a .model file
     tiktoken:NAME        an encoding that tiktoken knows: gpt2, cl100k_base, ...
-    tiktoken:PATH        its file NAME.tiktoken, or GPT-2's merges.txt with vocab.json beside it
+    tiktoken:PATH        its file NAME.tiktoken, or GPT-2's merges.txt with vocab.json next to it
     hf:PATH              a tokenizer.json, BERT's vocab.txt (any .txt), or a folder with either
     hf:OWNER/NAME        the same of a model on the Hugging Face hub; @REVISION may follow
 
@@ -53,7 +53,7 @@ class Tokenizer:
         self.special = dict(model.commands.ids)
         """The ids of eos, pad, sep, cls, mask, unk, sop, eop, smask, gmask, dblock."""
         self.unknown = model.unknown
-        """The id for what the model cannot spell; None: it can spell everything."""
+        """The id for text the model cannot spell; None: it can spell everything."""
         if model.unknown is not None:
             self.special["unk"] = model.unknown
         self.unused_end = model.unused_end
@@ -67,7 +67,7 @@ class Tokenizer:
         self.engine = model.engine
         """The library that encodes and its version, such as "sentencepiece 0.2.1"."""
         self.fingerprint = _fingerprint(model)
-        """SHA-256 of what decides tokens, the model and its command ids, in hexadecimal."""
+        """SHA-256 of the model and its command ids, in hexadecimal."""
 
     def encode_batch(
         self, texts: Sequence[str]
@@ -178,8 +178,8 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
     """Return the tokenizer that a dataset keeps in its vocabulary.
 
     Args:
-        entry: what the dataset's manifest says of it.
-        content: what the vocabulary holds of it.
+        entry: its entry in the dataset's manifest.
+        content: its content in the vocabulary.
         where: the vocabulary's name, for messages.
 
     Raises:

@@ -5,7 +5,7 @@ is cleaned of controls, characters of Chinese stand alone, words are cut at whit
 punctuation, and an uncased model reads lower case without accents. They are those of
 BertWordPieceTokenizer of the library `tokenizers`, and of transformers' BertTokenizerFast.
 
-Whether a model is cased is in the `tokenizer_config.json` beside it (do_lower_case; so do
+Whether a model is cased is in the `tokenizer_config.json` next to it (do_lower_case; so do
 strip_accents and tokenize_chinese_chars). Without it, a vocabulary is cased if lower case would
 change more than one in a hundred of its pieces, those in brackets left out. A cased one has
 thousands of those, an uncased one none, except for a few that people add.
@@ -95,7 +95,7 @@ def _pieces(content: bytes, path: Path) -> list[str]:
 
 
 def _settings(path: Path) -> dict[str, bool | None]:
-    """Return what a CONFIG says of the rules; nothing if there is none."""
+    """Read the casing rules of a CONFIG; {} if there is none."""
     if not path.exists():
         return {}
     try:
@@ -106,7 +106,7 @@ def _settings(path: Path) -> dict[str, bool | None]:
         return config
     except (ValueError, TypeError) as error:
         raise UserError(
-            f"{path} is beside the vocabulary and would say how it is used, but cannot be read "
-            f"({reason(error)}): expected is the JSON that save_pretrained() writes. Mend it, or "
+            f"{path} is next to the vocabulary and configures it, but cannot be read "
+            f"({reason(error)}): expected is the JSON that save_pretrained() writes. Fix it, or "
             "remove it."
         ) from error
