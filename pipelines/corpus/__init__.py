@@ -1,4 +1,4 @@
-"""What describes a corpus and its run. A corpus module imports from here all that it needs."""
+"""The names that a corpus module needs to describe a corpus and its run."""
 
 from shards.commands.extras import extras_named
 

@@ -1,7 +1,7 @@
 """The identity of a user's own code: a corpus, or a profile, may change between two runs.
 
 The corpora of this package change with STAGES_VERSION (versions.py). For any other one the source
-of its module, and of what that imports from its own package, is among the facts that decide bytes.
+of its module, and of the modules it imports from its own package, is a fact that decides bytes.
 """
 
 import ast
@@ -33,8 +33,8 @@ def code_hash(corpus: str) -> str:
 
     Args:
         corpus: The module, such as one that holds a corpus as RECIPE. One outside any package
-            shares its code with the modules beside it that it imports, unless it is installed: then
-            those beside it are other people's.
+            shares its code with modules of the same folder that it imports, unless it is
+            installed: then the others are other people's.
 
     Raises:
         UserError: One of the sources is no Python, or the module has no file.
@@ -93,7 +93,7 @@ def _file_of(module: str, corpus: str, root: Path) -> Path | None:
 
 def _belongs(module: str, corpus: str, root: Path) -> bool:
     package = corpus.rpartition(".")[0]
-    if package == _PACKAGE:  # beside our own corpora and rooms
+    if package == _PACKAGE:  # next to our own corpora and rooms
         parent, _, name = module.rpartition(".")
         is_room = (root / _PACKAGE / name).is_dir()
         return parent == _PACKAGE and not is_room and name not in CORPORA
@@ -105,7 +105,7 @@ def _belongs(module: str, corpus: str, root: Path) -> bool:
 
 
 def _imports(module: str, path: Path, source: bytes) -> Iterator[str]:
-    """Yield the names of what a module may import, and of the packages around it."""
+    """Yield the names of modules that a module may import, and of the packages around it."""
     parts = module.split(".")
     package = parts if path.name == "__init__.py" else parts[:-1]
     for node in ast.walk(ast.parse(source, str(path))):

@@ -1,4 +1,4 @@
-"""What a corpus makes of a record: documents, or a reason to reject it.
+"""The documents that a corpus makes of a record, or a reason to reject it.
 
 A *record* is what a reader finds in an input file; a *document* is a text made of it. One record
 may make several, which are numbered by their ordinal.

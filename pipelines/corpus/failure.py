@@ -1,4 +1,4 @@
-"""What becomes of an error in the code of a corpus, filter or profile of a user's own."""
+"""Turns errors in a user's corpus, filter or profile into messages that name the line."""
 
 import traceback
 from collections.abc import Iterator
@@ -17,9 +17,9 @@ def code_failure(
 
     Args:
         module: The module of the corpus, or what else names its code.
-        error: What its code raised, or what came of what it returned.
-        doing: What was done, such as "its documents() fails on a record".
-        what: What the module holds.
+        error: The exception that its code raised, or that its result caused.
+        doing: The step that failed, such as "its documents() fails on a record".
+        what: The kind of code in the module.
     """
     text = " ".join(str(error).split())
     if len(text) > _MAX_CHARACTERS:
@@ -32,13 +32,13 @@ def code_failure(
 def failures_told(module: str, *, doing: str, what: str = "corpus") -> Iterator[None]:
     """Make what goes wrong within, in such code, the error that `code_failure` returns.
 
-    A UserError and a lack of memory stay what they are. What ends a process is an error too: it
+    A UserError and a lack of memory are raised unchanged. SystemExit is an error too: it
     would end one worker after the other, and nobody would know why.
 
     Args:
         module: As for `code_failure`.
-        doing: What is done.
-        what: What the module holds.
+        doing: The step.
+        what: The kind of code in the module.
 
     Raises:
         UserError: Something went wrong.

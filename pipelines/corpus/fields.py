@@ -57,7 +57,7 @@ def value_at(record: Mapping[str, Any], path: str, absent: Any = None) -> Any:
     Args:
         record: The fields.
         path: The name.
-        absent: What to return if there is no such field.
+        absent: The value to return if there is no such field.
     """
     if path in record:
         return record[path]

@@ -29,7 +29,7 @@ _PLAIN = "text"
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """What one recipe makes of the records."""
+    """The result of reading the records with one recipe."""
 
     corpus: str
     options: Options

@@ -42,7 +42,7 @@ _OTHER_NAMES = {
     "ukrainian": "uk",
     "vietnamese": "vi",
 }
-"""What people write instead of a label of lid.176 besides codes: names, countries."""
+"""Names and countries that people write instead of a label of lid.176."""
 
 _ISO_639_3 = """
     af:afr am:amh an:arg ar:ara,arb as:asm av:ava az:aze,azj ba:bak be:bel bg:bul bn:ben bo:bod,tib
@@ -105,7 +105,7 @@ def plain_code(label: str) -> str:
 
 
 def _meant(code: str) -> str:
-    """Return the label of lid.176 for what a person wrote, or what they wrote."""
+    """Return the label of lid.176 for a word that a person wrote, or else the word."""
     first = re.split("[_-]", code.lower())[0]
     return plain_code(_OTHER_NAMES.get(first, first))
 

@@ -23,11 +23,11 @@ def module_of(spec: str) -> str:
 
 
 def load_own(spec: str, *, what: str) -> Any:
-    """Return what MODULE:NAME names.
+    """Return the object that MODULE:NAME names.
 
     Args:
         spec: As given.
-        what: What it should be, for errors, such as "quality profile".
+        what: The kind of object, for errors, such as "quality profile".
 
     Raises:
         UserError: It is not written so, or the module cannot be imported or has no such name.
@@ -56,7 +56,7 @@ def check_code(codes: dict[str, str], *, made: str) -> None:
 
     Args:
         codes: Their hashes at that time.
-        made: What was made with them.
+        made: The dataset or file that was made with them.
 
     Raises:
         UserError: One is missing, or was edited since.

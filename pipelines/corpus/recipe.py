@@ -1,4 +1,4 @@
-"""What makes a corpus a corpus: its files, its records, its defaults."""
+"""The recipe of a corpus: its files, its records, its defaults."""
 
 import importlib
 import importlib.metadata
@@ -32,7 +32,7 @@ CORPORA = (
 class Recipe:
     """One corpus.
 
-    Workers are told the name of the module that holds it as RECIPE, so none of it is pickled.
+    Workers get the name of the module that holds it as RECIPE, so it is never pickled.
     """
 
     name: str
@@ -142,7 +142,7 @@ def is_module(name: str, *, what: str = "corpus") -> bool:
 
     Args:
         name: The name.
-        what: What the module should hold, for the error.
+        what: The kind of code that the module should hold, for the error.
 
     Raises:
         UserError: One of them cannot be imported.

@@ -27,7 +27,7 @@ from pipelines.segments.unknown import UNKNOWN
 from shards.errors import UserError
 
 IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")
-"""The columns that say which document a row is."""
+"""The columns that identify the document of a row."""
 
 _PLACES = ("position", "length", "ordinal")
 
@@ -79,7 +79,7 @@ class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[Any]:
         """Wire it."""
-        # What a document may lack is null: steps that it did not reach, columns of its corpus. Of
+        # Missing values are null: of steps that a document did not reach, of its corpus. Of
         # `str | None` Beam makes a field that engines in Java cannot read.
         fields: list[tuple[str, Any]] = [
             (name, kind if name in _USUAL else Optional[kind])  # noqa: UP045 - see above
@@ -210,7 +210,7 @@ def _plain(kind: Any) -> type | None:
 
 
 def _union(kind: Any) -> Sequence[Any]:
-    """Return what a type may be, whether Python or Beam describes it."""
+    """Return the types that a type of Python or Beam allows."""
     if get_origin(kind) in (Union, UnionType):
         return get_args(kind)
     return tuple(getattr(kind, "union_types", (kind,)))
@@ -308,7 +308,7 @@ def _built(kind: pa.DataType) -> pa.DataType:
 
 
 def _position(values: Sequence[Any]) -> int:
-    """Return what stands for the place of a row: 63 bits of a hash of its values."""
+    """Return a substitute for the place of a row: 63 bits of a hash of its values."""
     digest = blake2b(json.dumps(values).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 

@@ -39,7 +39,7 @@ _OF_CORPUS = re.compile(
 """NAME=CORPUS:PATH."""
 
 MODULE = "module of the corpus"
-"""Beside the options of a source's corpus, the module of one that is not of this package."""
+"""Next to the options of a source's corpus, its module if it is not of this package."""
 
 
 @dataclass(frozen=True)
@@ -67,21 +67,21 @@ class Corpus:
 
     @property
     def columns(self) -> Mapping[str, pa.DataType]:
-        """The columns that its documents bring."""
+        """The columns that its documents have."""
         columns: Mapping[str, pa.DataType] = self._asked("provenance")
         return columns
 
     def _asked(self, what: str) -> Any:
-        """Return what its recipe answers for these options."""
+        """Return the result of a function of its recipe for these options."""
         with failures_told(self.module, doing=f"the {what} of its recipe fails"):
             return getattr(self.recipe, what)(self.options)
 
     def reader(self, split: FileSplit, *, whole: bool = False) -> RecordReader:
-        """Return what reads a split of one of its files; `whole` as of InputFormat."""
+        """Return the reader of a split of one of its files; `whole` as in InputFormat."""
         return open_reader(split, replace(self.reading, whole=whole))
 
     def facts(self) -> dict[str, Any]:
-        """Return what decides bytes besides the options, JSON-able: its code."""
+        """Return the facts besides the options that decide bytes, JSON-able: its code."""
         return self._code()
 
     def own(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class Corpus:
 
 
 def _read(module: str, read: Read, stream: BinaryIO) -> Iterator[Mapping[str, Any] | BrokenRecord]:
-    """Yield what the reading function of a corpus does.
+    """Yield the records of the reading function of a corpus.
 
     Raises:
         UserError: It fails; the message says where.
@@ -117,7 +117,7 @@ def match_corpora(module: str, options: Options) -> tuple[list[InputFile], dict[
 
 
 def list_corpora(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
-    """Return what `match_corpora` does, and what --skip-unreadable leaves out.
+    """Return the listing of all inputs, with the files that --skip-unreadable leaves out.
 
     Raises:
         UserError: An input does not exist, two share a name, or a corpus is unknown; something
@@ -234,7 +234,7 @@ def _groups(module: str, options: Options) -> list[tuple[Corpus, list[str]]]:
 
 
 def others(corpora: Mapping[str, Corpus], corpus: Corpus) -> dict[str, Any]:
-    """Return what the manifest says of sources of other corpora than the run's, if any."""
+    """Return the manifest's entry on sources of other corpora than the run's, if any."""
     entries = {
         source: {"corpus": other.recipe.name, **_module_of(other), **other.own()}
         for source, other in corpora.items()

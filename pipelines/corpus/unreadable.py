@@ -1,4 +1,4 @@
-"""What is said of a source of which nothing can be read: why, and what its records hold instead."""
+"""The error message for a source whose records all fail to parse: why, and their fields."""
 
 import json
 from collections import Counter
@@ -26,7 +26,7 @@ _EXCERPT, _TEXT = 240, 30
 """Most characters shown of a record, and of a text in it."""
 
 _RECORDS = 100
-"""Of so many records the fields are looked at."""
+"""Records whose fields are inspected."""
 
 _MEANINGS = {
     "bad-json": "no JSON object could be made of what is there",
@@ -131,7 +131,7 @@ class UnreadableSource:
         return f"these records are {reason}: {_MEANINGS.get(reason, 'see docs/evidence.md')}"
 
     def _mismatch(self) -> str:
-        """Return what was asked for, and what there is."""
+        """Return the field that the options name, and the fields that there are."""
         have = f"these records have {listed([field.name for field in self._fields])}"
         asked = self._most_asked()
         name = self.corpus.recipe.name

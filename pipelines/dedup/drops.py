@@ -27,7 +27,7 @@ DROPS = pa.schema(
 """
 
 REASONS = (DUPLICATE, NEAR_DUPLICATE)
-"""What `reason` numbers. A document with both reasons gets the first."""
+"""The reasons, by number in `reason`. A document with both gets the first."""
 
 EXACT, NEAR = range(2)
 

@@ -1,4 +1,4 @@
-"""What earlier generations have: their signature tables, searched for what is new, without a text.
+"""Searches the signature tables of earlier generations for the new hashes, without a text.
 
     text hash  ─▶  exact tables  ─▶  known: dropped; of an erased text: no copy of it is kept
     band hash  ─▶  band tables   ─▶  the smallest document that has it  ─▶  candidates
@@ -195,7 +195,7 @@ def known_bands(
 def candidate_table(
     known: KnownHashes, places: np.ndarray, segment: np.ndarray, signer: np.ndarray
 ) -> pa.Table:
-    """Return documents with what each is to be compared with, as CANDIDATES.
+    """Return documents, each with an earlier document to compare it with, as CANDIDATES.
 
     Args:
         known: Hashes of the earlier generations.

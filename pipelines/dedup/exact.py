@@ -148,7 +148,7 @@ def read_candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
     found = Candidates.empty(ends[-1])
     parts.reverse()
     for number, end in enumerate(ends):
-        part = parts.pop()  # what was fetched from a URL is freed as soon as it is copied
+        part = parts.pop()  # bytes fetched from a URL are freed as soon as they are copied
         rows = slice(end - len(part), end)
         found.high[rows], found.low[rows] = column(part, "hash_high"), column(part, "hash_low")
         for name in ("order", "row", "copies"):

@@ -1,4 +1,4 @@
-"""What dedup compares of each text: the hash of the folded text and, if asked for, its signature.
+"""The fingerprint of a text: the hash of the folded text and, with minhash, its signature.
 
 Both are made of the UTF-8 that a column of Arrow holds: no string is made for a text.
 """
@@ -14,7 +14,7 @@ from pipelines.dedup.minhash import Signatures, Signer
 
 @dataclass(frozen=True, slots=True)
 class Fingerprints:
-    """What dedup compares of n texts."""
+    """The fingerprints of n texts."""
 
     high: np.ndarray
     """uint64[n], one half of the hash of each text."""

@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.compiled import kernel
 
 KINDS = np.zeros(256, np.uint8)
-"""What each byte is to `fold`: a space (1), perhaps the first byte of one (2), neither (0)."""
+"""The class of each byte in `fold`: a space (1), perhaps its first byte (2), neither (0)."""
 
 KINDS[[code for code in range(128) if chr(code).isspace()]] = 1
 KINDS[[0xC2, 0xE1, 0xE2, 0xE3]] = 2
@@ -21,7 +21,7 @@ _EMPTY = np.uint32(2**32 - 1)
 
 
 class MinhashTables(NamedTuple):
-    """What minhash.py looks up."""
+    """Lookup tables of minhash.py."""
 
     word_bytes: np.ndarray
     """uint8[256], what each byte is taken for where texts are words."""
@@ -49,7 +49,7 @@ class Numbers(NamedTuple):
 
 
 class MinhashScratch(NamedTuple):
-    """Memory for what is made of one piece."""
+    """Memory for the results of one piece."""
 
     sums: np.ndarray
     """uint64[n], for n of MinhashTables."""
@@ -181,14 +181,14 @@ def _by_characters(folded: np.ndarray, start: np.uint64, end: np.uint64) -> bool
 
 @kernel
 def _piece_end(folded: np.ndarray, start: np.uint64, end: np.uint64, piece: np.uint64) -> np.uint64:
-    """Return where a piece of a text ends: after so many characters, or where the text does."""
+    """Return where a piece of a text ends: after a number of characters, or where the text does."""
     left = piece
     while left and start < end:
         step = min(left, end - start)
         for place in range(start, start + step):
             left -= np.uint64((folded[place] & 0xC0) != 0x80)
         start += step
-    # What was counted last may be the first byte of several.
+    # The last byte counted may be the first of several.
     while start < end and (folded[start] & 0xC0) == 0x80:
         start += np.uint64(1)
     return start

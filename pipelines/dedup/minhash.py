@@ -71,7 +71,7 @@ def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 _WORD_BYTES = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() else 32 for byte in range(128)
 ) + bytes(range(128, 256))
-"""What each byte is taken for: letters in lower case, digits and bytes of other characters stay,
+"""The byte that replaces each: letters in lower case, digits and bytes of other characters stay,
 any other byte is a space."""
 
 

@@ -79,7 +79,7 @@ def read_range(
     )
     parts.reverse()
     for start, stop in itertools.pairwise(starts.tolist()):
-        part = parts.pop()  # what was fetched from a URL is freed as soon as it is copied
+        part = parts.pop()  # bytes fetched from a URL are freed as soon as they are copied
         rows.hash[start:stop], rows.order[start:stop] = part.hash, part.order
         rows.signer[start:stop] = part.signer
     return rows, starts

@@ -67,7 +67,7 @@ class Sieve:
         """bool[n]: its text is not that of a document of its file before."""
         self.kept[self._by_hash[self._first]] = True
         self.files: dict[str, FileEntry] = {}
-        """What was written, by suffix."""
+        """The entries of the files that were written, by suffix."""
         near = "signature" in documents.column_names
         self._signatures = documents["signature"] if near else None
 
@@ -77,7 +77,7 @@ class Sieve:
         return pa.array(np.full(len(self.kept), DUPLICATE), pa.string(), mask=self.kept)
 
     def write(self, stem: AnyPath) -> SieveCounts:
-        """Write the files of a segment that dedup reads, and return what is in them."""
+        """Write the files of a segment that dedup reads, and return their contents."""
         row = (np.cumsum(self.kept) - 1).astype(np.uint32)
         starts = np.flatnonzero(self._first)
         distinct = self._by_hash[starts]

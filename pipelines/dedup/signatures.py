@@ -1,4 +1,4 @@
-"""What a dataset keeps for the dedup of later generations, besides the text hashes of exact.py.
+"""The tables that a dataset keeps for the dedup of later generations, besides those of exact.py.
 
     band-BB-NNNNN.arrow   range NNNNN of the hash of band BB: hash, order     by hash
     slots-NNNNN.arrow     range NNNNN of the order: order, slots              by order
@@ -48,7 +48,7 @@ def slot_table(slots: Sequence[AnyPath], drops: Drops, within: Range) -> pa.Tabl
 
     Args:
         slots: The .slots files of all segments.
-        drops: What dedup drops in the range.
+        drops: The documents that dedup drops in the range.
         within: The range.
     """
 

@@ -31,7 +31,7 @@ _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b",
 
 @dataclass(frozen=True, kw_only=True)
 class Head:
-    """What the beginning of a file shows."""
+    """The contents of the beginning of a file."""
 
     file: InputFile
     form: str = ""
@@ -48,13 +48,13 @@ class Head:
     refusal: str = ""
     """Why nothing can be read, as a sentence."""
     hint: str = ""
-    """What it seems to be instead."""
+    """The format that it seems to be in instead."""
     conversion: str = ""
     """How it becomes UTF-8, as part of a message."""
 
 
 def look_at(file: InputFile) -> Head:
-    """Return what the beginning of a file shows; a file that cannot be read is refused, not raised.
+    """Read the beginning of a file; why it cannot be read is returned, not raised.
 
     A table's footer is read, and of its first group what is looked at.
     """
@@ -78,7 +78,7 @@ def look_at(file: InputFile) -> Head:
 
 
 def foreign(head: bytes) -> str:
-    """Return what a file with these first bytes seems to be if no reader reads it; else ""."""
+    """Return the format of a file that no reader reads, by its first bytes; "" if unknown."""
     if head.startswith(b"WARC/"):
         return "a WARC or WET archive of Common Crawl; docs/own.md shows a corpus that reads such"
     if head.startswith(b"<doc id="):
@@ -111,7 +111,7 @@ def _head(file: InputFile, peek: Peek) -> Head:
 
 
 def _first_items(whole: FileSplit) -> tuple[list[Record | Damage], float]:
-    """Return what is at the beginning of a file, and which share of the file that is."""
+    """Return the first records of a file, and the share of the file that they are."""
     reader = open_reader(whole, _READING)
     reader.skims = True
     bounded = BoundedReader(

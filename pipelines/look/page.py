@@ -1,4 +1,4 @@
-"""What was seen of an input as lines for a terminal of some 90 columns, and its command."""
+"""Prints the findings about an input for a terminal of some 90 columns, with its command."""
 
 import os
 import shlex
@@ -98,7 +98,7 @@ def _what(kind: FileKind) -> str:
 
 
 def _faults(look: Look) -> Iterator[str]:
-    """Yield what would be refused or quarantined, and what becomes of a run then."""
+    """Yield files and records that a run would refuse or quarantine, and whether it then stops."""
     faults = [fault for head in look.heads for fault in _of_head(head)]
     faults += [f"{path} {why}" for path, why in [*look.refused.items()][:MAX_REFUSED]]
     left = len(look.refused) - MAX_REFUSED

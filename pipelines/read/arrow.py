@@ -18,7 +18,7 @@ from pipelines.read.stream import ByteStream, StreamFile, skip_rest, stream_of, 
 from shards.errors import UserError
 
 _FILE = b"ARROW1\0\0"
-"""What begins the form with a footer; a stream follows."""
+"""The first bytes of the form with a footer; a stream follows."""
 
 
 class ArrowReader(StreamReader):

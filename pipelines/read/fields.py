@@ -7,7 +7,7 @@ from typing import Any
 from pipelines.read.record import Record
 
 MAX_FIELDS = 200
-"""Fields that are told apart; records that use keys as values have any number."""
+"""Fields that are distinguished; records that use keys as values have any number."""
 
 NAMES_SHOWN = 12
 """Fields of records that a message names."""
@@ -73,7 +73,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def short(text: str, *, most: int = _MAX_NAME) -> str:
-    """Return a text of at most so many characters, a longer one cut there with a dot behind it."""
+    """Return a text, cut with an ellipsis if it has more characters than `most`."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 

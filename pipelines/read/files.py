@@ -26,7 +26,7 @@ from shards.storage.address import is_url
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 _DESCRIPTIONS = ("state.json", "dataset_info.json", "dataset_dict.json")
-"""What Dataset.save_to_disk and DatasetDict.save_to_disk write about their Arrow files."""
+"""Files in which Dataset.save_to_disk and DatasetDict.save_to_disk describe their Arrow files."""
 
 _LOG = logging.getLogger("corpusmill")
 _LOCAL = re.compile("^(file|local)://")
@@ -37,7 +37,7 @@ def match_inputs(
 ) -> list[InputFile]:
     """Return the files that `specs` name, as `list_inputs` does, if all can be read.
 
-    What is left out is logged.
+    Files that are left out are logged.
 
     Raises:
         UserError: As list_inputs; or something cannot be read or is empty.

@@ -52,7 +52,7 @@ def is_hub_dataset(path: str) -> bool:
 
 
 def parse_hub_dataset(text: str) -> DatasetSpec:
-    """Return what hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]] names.
+    """Return the dataset that hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]] names.
 
     Raises:
         UserError: The text does not have this form.

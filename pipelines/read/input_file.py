@@ -72,7 +72,7 @@ def shown(name: str | PurePath) -> str:
 
 
 def any_of(patterns: Sequence[str]) -> str:
-    """Return alternatives as a sentence names them: 'a' or 'b', with archives of them told once."""
+    """Return alternatives as part of a sentence: 'a' or 'b', with their compressed forms once."""
     packed = [name for name in patterns if all(name + end in patterns for end in COMPRESSIONS)]
     archives = {name + end for name in packed for end in COMPRESSIONS}
     rest = [repr(name) for name in patterns if name not in {*packed, *archives}]

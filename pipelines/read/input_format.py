@@ -13,10 +13,10 @@ Format = Known | Literal["custom"]
 """One of these, or what a function of a corpus reads."""
 
 Read = Callable[[BinaryIO], Iterable[Mapping[str, Any] | BrokenRecord]]
-"""Yields what a file holds, from an unpacked stream that can only be read forwards."""
+"""Yields the records of a file, from an unpacked stream that can only be read forwards."""
 
 REJECT, REPLACE, REMOVE = "reject", "replace", "remove"
-"""What happens to a record with invalid UTF-8 or with NUL characters."""
+"""Options for a record with invalid UTF-8 or with NUL characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,8 +34,8 @@ class InputFormat:
     whole: bool = False
     """Read all columns of a table, though the corpus looks at `fields` only."""
     read: Read | None = None
-    """What reads the files of a format that is none of these: a function of a module, from a binary
-    stream to records."""
+    """The function of a module that reads files of another format, from a binary stream to
+    records."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """A longer record is damage."""
     bad_utf8: str = REJECT
@@ -43,7 +43,7 @@ class InputFormat:
     nul: str = REJECT
     """REJECT, or REMOVE: NUL characters are removed from all strings."""
     newline: str = ""
-    """What stands for a line feed in a text of the format "lines", for example "<n>"."""
+    """The text that means a line feed in a text of the format "lines", for example "<n>"."""
 
     def __post_init__(self) -> None:
         if self.format not in ("auto", *get_args(Known)):

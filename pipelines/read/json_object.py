@@ -1,4 +1,4 @@
-"""Objects of JSON; of what orjson refuses, a value that cannot be had costs itself alone.
+"""Objects of JSON; where orjson refuses one, only the value that it cannot represent is lost.
 
 Python's writer adds NaN and Infinity to JSON, and valid JSON may hold numbers beyond a float and
 half of a surrogate pair. A record is not thrown away for a field that nobody looks at: such numbers
@@ -51,7 +51,7 @@ def object_record(offset: int, raw: bytes, broken: Reason | None) -> Record | Da
 
 
 def diagnosis(damaged: bytes) -> Reason:
-    """Return what is wrong with bytes that are not an object."""
+    """Return the reason why some bytes are not an object."""
     try:
         damaged.decode()
     except UnicodeDecodeError:
@@ -81,7 +81,7 @@ def exact(value: dict[str, Any], raw: bytes) -> dict[str, Any]:
     """Return an object with all digits of its integers: orjson makes floats of long ones.
 
     Args:
-        value: What orjson makes of it.
+        value: The object as orjson reads it.
         raw: Its bytes.
     """
     if not _may_be_rounded(value):

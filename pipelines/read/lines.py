@@ -65,7 +65,7 @@ class JsonLinesReader(StreamReader):
                 return
 
     def _last(self, offset: int, line: bytes) -> Iterator[Record | Damage]:
-        """Yield what follows the last line feed, and why the archive ended early if it did."""
+        """Yield the record after the last line feed, and why the archive ended early if it did."""
         failure = self.cut = self._stream.failure
         item = self._item(offset, line, failure)
         if item:
@@ -91,7 +91,7 @@ class JsonLinesReader(StreamReader):
         return offset + line_end + 1, data[line_end + 1 :]
 
     def _block(self, held_bytes: int) -> bytes:
-        """Return the next block; it grows with what is held of a line, so joining is linear."""
+        """Return the next block; it grows with the held part of a line, so joining is linear."""
         stream = self._stream
         left = stream.end - stream.offset
         size = min(self.block_bytes, left if left > 0 else _BEYOND_BYTES)
@@ -131,7 +131,7 @@ def text_record(
         offset: Where it begins.
         raw: Its bytes, without the line feed that ends it; \r\n ends a line in it as \n does.
         broken: Why it may lack its end, which makes it damage; None if it is whole.
-        newline: What stands for a line feed in the text; "" if nothing does.
+        newline: The text that means a line feed; "" if none does.
     """
     try:
         text = raw.decode()

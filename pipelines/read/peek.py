@@ -1,4 +1,4 @@
-"""What a file is, by its name and its first bytes, and whether that is what it should be.
+"""The format of a file by its name and its first bytes, and whether it is the expected one.
 
 The ending of a name says how a file is compressed (.gz, .zst, .bz2, .xz), and the part before that
 says what is inside (.jsonl, .jsonlines, .ndjson, .txt, .parquet), in upper or lower case. For a
@@ -56,7 +56,7 @@ _EXPECTED: Mapping[Format, tuple[str, str]] = {
     "lines": ("lines of text", "UTF-8"),
     "file": ("text", "UTF-8"),
 }
-"""What a file of a format holds, and how it begins."""
+"""By format, a noun for the contents of a file, and how it should begin."""
 
 
 @dataclass(frozen=True)
@@ -213,7 +213,7 @@ def _is_object(line: bytes) -> bool:
 
 
 def _described(form: Format, head: bytes) -> str:
-    """Return what a file is that is not in a format, as part of a message."""
+    """Return a description of a file that is not in a format, as part of a message."""
     if foreign := foreign_format(head):
         return foreign
     begins = f"it begins with {excerpt(head)}"
@@ -227,7 +227,7 @@ def _described(form: Format, head: bytes) -> str:
 
 
 def _other_objects(head: bytes) -> str:
-    """Return what a file without an array is if it holds objects, else ""."""
+    """Return a description of a file without an array if it holds objects, else ""."""
     if re.match(rb"\s*\{.*\}\s*\n\s*\{", head):
         return "it has one object per line (JSON lines)"
     if re.match(rb"\s*\{", head):
@@ -236,7 +236,7 @@ def _other_objects(head: bytes) -> str:
 
 
 def _other_lines(head: bytes) -> str:
-    """Return what a file without JSON lines is if it holds other JSON, else ""."""
+    """Return a description of a file without JSON lines if it holds other JSON, else ""."""
     if array_start(head) is not None:
         return "it is a JSON array, which is read as the format json"
     if not head.lstrip().startswith(b"{"):

@@ -1,4 +1,4 @@
-"""What reads a split: its bytes become records, and damage where a record should be."""
+"""Readers of a split: its bytes become records, and damage where a record should be."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -44,7 +44,7 @@ class RecordReader(ABC):
 
     @abstractmethod
     def _read(self) -> Iterator[Record | Damage]:
-        """Open the file, and yield what the split holds."""
+        """Open the file, and yield the records of the split."""
 
     def _parse(self, offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
         """Return the record that some bytes are; arguments as of `object_record`."""
@@ -69,4 +69,4 @@ class StreamReader(RecordReader):
 
     @abstractmethod
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
-        """Yield what a stream holds, and read it to its end."""
+        """Yield the records of a stream, and read it to its end."""

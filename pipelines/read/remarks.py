@@ -1,4 +1,4 @@
-"""What people should know of a listing: what it leaves out, what is missing, what is there twice.
+"""Remarks on a listing: files that it leaves out, that are missing, or that are there twice.
 
 Each remark is one line of a log, however many files it is about.
 """

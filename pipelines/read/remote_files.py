@@ -18,7 +18,7 @@ from shards.storage.address import check_address, explained, retried
 from shards.storage.remote import file_system
 
 _Info = Mapping[str, Any]
-"""What fsspec knows of a file."""
+"""The details of a file as fsspec returns them."""
 
 READ_AHEAD_BYTES = 8 << 20
 """Size of one request: from 8 MiB on, the time to the first byte hardly matters."""
@@ -132,7 +132,7 @@ def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: 
 
 
 def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
-    """Return what fsspec knows of the files in a folder, or of those that match a glob below it."""
+    """Return the details of the files in a folder, or of those that match a glob below it."""
     system, wild = location.system, location.path != root
     try:
         infos = location.infos(system.glob if wild else system.find)
@@ -173,7 +173,7 @@ def _chosen(
 
 @dataclass(frozen=True, kw_only=True)
 class _Location:
-    """What a URL points to: a file system of fsspec and a path in it."""
+    """The target of a URL: a file system of fsspec and a path in it."""
 
     system: Any  # fsspec has no types
     path: str
@@ -192,7 +192,7 @@ class _Location:
         return self.base + path if self.base else str(self.system.unstrip_protocol(path))
 
     def infos(self, listed: Any) -> list[_Info]:
-        """Return what fsspec's `find` or `glob` knows of files at the path, by name.
+        """Return the details that fsspec's `find` or `glob` gives of files at the path, by name.
 
         An empty object named FOLDER/ stands for a folder.
         """
@@ -205,7 +205,7 @@ class _Location:
         ]
 
     def behind(self, info: _Info) -> tuple[_Info, str]:
-        """Return what is known of a file, or of the one a link leads to; and why it is none."""
+        """Return the details of a file, or of the one a link leads to; and why it is not a file."""
         if info["type"] == "file":
             return info, ""
         try:
@@ -253,10 +253,10 @@ def _below(info: _Info, root: str) -> str:
 
 
 def etag_of(info: _Info) -> str:
-    """Return what distinguishes versions of a file: etag, version or time; "" if none is known.
+    """Return the mark of a version of a file: etag, version or time; "" if none is known.
 
     Args:
-        info: What fsspec's `info` returns for the file.
+        info: The result of fsspec's `info` for the file.
     """
     for key in _VERSIONS:
         if info.get(key):

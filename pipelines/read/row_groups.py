@@ -64,7 +64,7 @@ def _check_footer(table: pq.ParquetFile) -> None:
 
     Raises:
         ValueError: The name of a column is not UTF-8, or the numbers of rows contradict each other.
-        OSError: What is said of a column makes no sense.
+        OSError: The description of a column makes no sense.
     """
     table.schema_arrow.names  # noqa: B018 - only now are they decoded
     rows = first_rows(table.metadata)

@@ -24,7 +24,7 @@ _HAS_BYTES = (
     pa.types.is_large_binary,
 )
 _NO_VALUE = (ValueError, OverflowError, LookupError)
-"""Raised for what has no value in Python: text that is not UTF-8, a date after the year 9999."""
+"""Raised for values that Python cannot have: text that is not UTF-8, a date after the year 9999."""
 
 
 @dataclass(frozen=True)

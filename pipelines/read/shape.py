@@ -1,4 +1,4 @@
-"""What a file seems to be whose only record is none: all records at once, in another shape."""
+"""Recognises files whose only record holds all records at once, in another shape."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,7 +16,7 @@ _MIN_ENTRIES = 2
 
 
 def advice_on(record: Mapping[str, Any]) -> str:
-    """Return what turns a record that holds all records of a file into lines of JSON.
+    """Return the command that turns a record that holds all records of a file into lines of JSON.
 
     Returns:
         A sentence without its full stop; "" if it does not look like that.

@@ -39,7 +39,7 @@ class FileSplit:
 
     @property
     def place(self) -> tuple[str, str, int]:
-        """By what the splits of a corpus are in order."""
+        """The key by which the splits of a corpus are sorted."""
         return self.source, self.relative, self.start
 
 
@@ -97,7 +97,7 @@ def check_unchanged(file: BinaryIO, split: FileSplit) -> None:
 
     Args:
         file: As `open_split` returned it. Behind a URL reading fails by itself.
-        split: What was read.
+        split: The split that was read.
 
     Raises:
         UserError: It was.

@@ -52,7 +52,7 @@ class PlainStream:
 
 
 class UnpackedStream:
-    """The content of a compressed file; no more of it is held than was asked for, and a piece."""
+    """The content of a compressed file; memory holds the bytes of one call, and a piece."""
 
     end = sys.maxsize
 
@@ -109,7 +109,7 @@ class UnpackedStream:
 
 
 ByteStream = PlainStream | UnpackedStream
-"""What the readers of text read from; offsets count bytes of the uncompressed file."""
+"""The input of the readers of text; offsets count bytes of the uncompressed file."""
 
 
 def skip_rest(stream: ByteStream) -> int:

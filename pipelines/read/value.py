@@ -3,7 +3,7 @@
 Provenance, ids and what rejects/ keeps of a row are made by it. A string stays as it is. Numbers,
 yes and no, lists and objects are JSON, integers with all their digits; decimals, dates and UUIDs
 are written out; a duration is hours, minutes and seconds; bytes are UTF-8 or, where they are no
-text, hexadecimal. What has no text (null, NaN, half of a surrogate pair) is "".
+text, hexadecimal. A value without text (null, NaN, half of a surrogate pair) is "".
 """
 
 import json

@@ -30,6 +30,6 @@ def test_no_flag_of_beam_is_taken_for_a_mistake() -> None:
     theirs, flags = beam_parser().flags, ours().flags
     assert "--runner" in theirs
     assert not {flag.replace("_", "-") for flag in theirs} & set(FOREIGN_FLAGS)
-    # Those that have no underscore are told from ours by their likeness alone.
+    # Those without an underscore are distinguished from ours by their likeness alone.
     assert not [flag for flag in theirs if "_" not in flag and nearest(flag, flags, likeness=0.8)]
     assert not {flag.replace("_", "-") for flag in theirs} & set(flags)

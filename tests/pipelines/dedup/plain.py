@@ -1,4 +1,4 @@
-"""What signatures are, in numpy: the oracle of the kernels."""
+"""Signatures in numpy: the oracle of the kernels."""
 
 from collections.abc import Sequence
 
@@ -24,7 +24,7 @@ _SLOT_SALT = _U64(0xA54FF53A5F1D36F1)
 _WORD_BYTES = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() else 32 for byte in range(128)
 ) + bytes(range(128, 256))
-"""What each byte is taken for: letters in lower case, digits and bytes of other characters stay,
+"""The byte that replaces each: letters in lower case, digits and bytes of other characters stay,
 any other byte is a space."""
 
 _SCRIPTS = ((0x3000, 0xA000), (0x0E00, 0x0F00), (0x1000, 0x10A0), (0x1780, 0x1800))

@@ -1,4 +1,4 @@
-"""What is seen of a path beyond what golden rows show: shapes, estimates, and what is odd."""
+"""Findings that golden rows do not show: shapes, estimates, and odd files."""
 
 import gzip
 import json

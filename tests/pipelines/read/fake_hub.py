@@ -64,7 +64,7 @@ class Refused(Exception):
 
 @dataclass
 class Hub:
-    """What the server answers from, and what it was asked."""
+    """The datasets of the server, and the requests it got."""
 
     repositories: dict[str, dict[str, Repository]]
     """By name, then by branch, tag or commit."""
@@ -168,7 +168,7 @@ class Call:
 
 @contextmanager
 def serve(datasets: Mapping[str, Repository]) -> Iterator[tuple[str, Hub]]:
-    """Yield the address of a hub with some datasets, and what it is asked."""
+    """Yield the address of a hub with some datasets, and its requests."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     hub = Hub({name: {at: one for at in (*AT, one.commit)} for name, one in datasets.items()})
     server = make_server("127.0.0.1", 0, hub, threaded=True)
@@ -183,7 +183,7 @@ def serve(datasets: Mapping[str, Repository]) -> Iterator[tuple[str, Hub]]:
 
 
 def answers(script: Path, endpoint: str, *specs: str, home: Path, **variables: str) -> list[Any]:
-    """Return what a script prints of each spec, each a line of JSON, with this hub as its own.
+    """Return the output of a script, a line of JSON per spec, which uses this hub.
 
     The hub's libraries read their environment once, so each environment is a process.
     """

@@ -1,4 +1,4 @@
-"""Files read whole and in splits, with what always holds checked on the way."""
+"""Files read whole and in splits; invariants are checked on the way."""
 
 import itertools
 from pathlib import Path

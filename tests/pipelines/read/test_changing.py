@@ -76,7 +76,7 @@ def _replace(path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read(
     name: str, change: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    """What is opened stays what it was, if it is replaced; anything else is refused at the end."""
+    """An open file keeps its content if it is replaced; any other change is refused at the end."""
     path = tmp_path / name
     path.write_bytes(FILES[name]())
     os.utime(path, ns=(1, 1))

@@ -110,7 +110,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    """Return what another process finds of an input, which asks a hub on localhost."""
+    """Return the files of an input as another process finds them at a hub on localhost."""
     specs = [*PARTS, *PATHS, *REFUSED]
     home = tmp_path_factory.mktemp("hub")
     with serve(DATASETS) as (endpoint, _):

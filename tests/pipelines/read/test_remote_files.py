@@ -105,7 +105,7 @@ def listed(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 
 def refused(spec: str) -> dict[str, str]:
-    """Return what is refused of an input, however it is looked at; all else is there."""
+    """Return the refused files of an input, the same by any command; all others are found."""
     lists = [
         list_inputs([spec], pattern="part-*.json", default_name="web", growing=growing)
         for growing in (False, True)
