@@ -103,7 +103,7 @@ def _text(name: str, value: Any) -> str:
         return _reference(name, value)
     raise UserError(
         f"{name} is given a {type(value).__name__}, {value!r:.80}: it takes text, a number or a "
-        "path, or what --help says of its flag as text"
+        "path, or the text that --help describes for its flag"
     )
 
 

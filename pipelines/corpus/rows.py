@@ -191,7 +191,7 @@ def _check_names(types: Mapping[str, pa.DataType]) -> None:
     if places and lacking:
         raise UserError(
             f"FromRows: rows have {', '.join(places)} but not {', '.join(lacking)}: either all of "
-            "an identity, as ToRows gives it, or none but source and path. Rename the field if it "
+            "an identity, as ToRows gives it, or only source and path. Rename the field if it "
             "means something else"
         )
 

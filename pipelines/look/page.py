@@ -198,7 +198,7 @@ def _shares(shares: Mapping[str, float]) -> str:
 def _next(look: Look) -> Iterator[str]:
     if not look.guesses:
         yield (
-            "next      nothing to run: no corpus here reads these records. A corpus of your own: "
+            "next      nothing to run: no corpus here reads these records. To write a corpus: "
             "docs/own.md"
         )
     else:

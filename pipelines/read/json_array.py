@@ -258,7 +258,7 @@ class JsonArrayReader(StreamReader):
             raise UserError(
                 f"The input {self.split.path} is an object with records in a list, and with "
                 f"{found[0]!r} after that, which may be a text or hold records too. Write the "
-                "records into a file of their own, one on a line, as in: "
+                "records into a separate file, one per line, as in: "
                 "jq -c '.KEY[]' FILE > NEW.jsonl"
             )
 

@@ -76,7 +76,7 @@ def advice_on(paths: Sequence[str]) -> str:
     if any(name.endswith(_ARCHIVES) for name in names):
         advice += " Unpack archives first."
     if any(name.endswith((*_OTHER_FORMATS, ".warc.gz")) for name in names):
-        advice += " A corpus of your own reads other formats (docs/own.md)."
+        advice += " A custom corpus reads other formats (docs/own.md)."
     return advice
 
 
