@@ -70,7 +70,7 @@ def code_hash(corpus: str) -> str:
 def check_unchanged(corpus: str) -> None:
     """Check that the code of a corpus is still what this process took it for at its first use.
 
-    A process continues with what it has imported, while its workers import what is there now.
+    A process keeps the modules it has imported, while its workers import the present files.
 
     Raises:
         UserError: It was edited meanwhile.

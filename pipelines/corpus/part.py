@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 
 MERGE = "merge"
-"""Instead of shares: make the dataset of what all shares mapped."""
+"""Instead of shares: make the dataset of the segments of all shares."""
 
 MAX_PARTS = 1000
 

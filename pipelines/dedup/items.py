@@ -69,7 +69,7 @@ _DESCRIPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupItem:
-    """One range of what a stage divides: of a hash, or of the order."""
+    """One of the ranges into which a stage divides a hash or the order."""
 
     name: str
     stage: str
@@ -91,7 +91,7 @@ class DedupItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupRecord:
-    """What an item found and wrote."""
+    """The counts and files of a finished item."""
 
     drops: int = 0
     """Rows of its drop file."""

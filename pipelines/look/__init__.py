@@ -1,1 +1,1 @@
-"""What is at a path: its files, its records, and the command that reads them."""
+"""Inspects the files and records at a path, and names the command that reads them."""

@@ -1,4 +1,4 @@
-"""What is at a path, and the command that makes a dataset of it.
+"""The command `look`: inspects a path, and prints the command that makes a dataset of it.
 
 Nothing is written or fetched from anywhere but the path, and files are not read through: all are
 listed, the beginning of a few is read.
@@ -52,7 +52,7 @@ def _inputs(paths: Sequence[str]) -> list[list[str]]:
 
 
 def described(seen: Look) -> dict[str, Any]:
-    """Return what was seen of an input, JSON-able."""
+    """Return the findings of an inspection, JSON-able."""
     best = seen.guesses[0] if seen.guesses else None
     return {
         "paths": [*seen.paths],

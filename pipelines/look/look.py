@@ -1,4 +1,4 @@
-"""What an input is, going by the names of all files and the first records of a few."""
+"""Inspects an input by the names of all files and the first records of a few."""
 
 import glob
 import os
@@ -56,7 +56,7 @@ class FileKind:
 
 @dataclass(frozen=True, kw_only=True)
 class Look:
-    """What an input is."""
+    """The findings about an input."""
 
     paths: tuple[str, ...]
     """As they were given: one, or several that are one input."""
@@ -67,7 +67,7 @@ class Look:
     refused: dict[str, str] = field(default_factory=dict)
     """Files that cannot be taken at all, and why."""
     remarks: tuple[str, ...] = ()
-    """What is hidden, missing or there twice."""
+    """Lines on files that are hidden, missing or there twice."""
     forms: tuple[str, ...] = ()
     """The formats whose records the command reads, the most frequent first."""
     records: tuple[Record, ...] = field(default=(), repr=False)
@@ -97,7 +97,7 @@ class Look:
 
 
 def look(*specs: str) -> Look:
-    """Return what an input is.
+    """Inspect an input.
 
     Args:
         specs: As --input takes it; several are one input.
@@ -123,7 +123,7 @@ def look(*specs: str) -> Look:
 
 
 def _with_records(seen: Look, files: Sequence[InputFile]) -> Look:
-    """Return a look with what the records show, and how a command reads them."""
+    """Return a look with the fields of the records, and how a command reads them."""
     sizes = Counter[str]()
     for kind in seen.taken:
         sizes[kind.form] += kind.num_bytes
@@ -197,7 +197,7 @@ def _counts(file: InputFile, is_read: Callable[[str], bool]) -> bool:
 
 
 def _remarks(listing: Listing, is_read: Callable[[str], bool]) -> Iterator[str]:
-    """Yield what a run would say about the listing, except for files of other kinds."""
+    """Yield the lines that a run would log about the listing, except for files of other kinds."""
     yield from left_out((), listing.hidden)
     yield from gaps((*listing.files, *listing.refused), searched=listing.searched)
     yield from copies(file for file in listing.files if is_read(file.relative))

@@ -19,8 +19,8 @@ class BoundedReader(RecordReader):
             reader: Reads a split.
             seconds: After how long to stop.
             units: Bytes or rows, as the reader counts offsets, after which to stop.
-            packed: The file is compressed, or in a corpus's own format. How many stored bytes a
-                record took is known only where `done` makes a step; so reading continues until one.
+            packed: The file is compressed, or in a corpus's own format. The stored bytes of
+                records are known only where `done` makes a step; reading continues until one.
         """
         super().__init__(reader.split, replace(reader.reading, bad_utf8=REJECT, nul=REJECT))
         self.crc32c = 0

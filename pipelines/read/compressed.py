@@ -25,7 +25,7 @@ _STEP_BYTES = 2 << 10
 _FIRST_BYTES = 64
 """Size of the first pieces and steps, so that damage costs little of a small file."""
 _GROWTH = 16
-"""A piece that is read has at most this part of what was read before it."""
+"""A piece is at most this part of the bytes read before it."""
 _CHECKSUM_BYTES = 4
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _MAX_WINDOW_BYTES = 1 << 31

@@ -10,8 +10,8 @@ element to element:
                        is damage, up to the next good one in it
 
 An object is *good* if `[` or `,` precedes it, its first key follows its brace, it has a text
-field, and no more is wrong with it than bytes in its strings. What an object with broken brackets
-encloses may be taken for good ones.
+field, and no more is wrong with it than bytes in its strings. Objects in one with broken brackets
+may be taken for good ones.
 """
 
 import itertools
@@ -41,7 +41,7 @@ from shards.errors import UserError
 
 _BLANKS = b" \t\n\r"
 _NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
-"""What stands between an object in an array and the next object or the closing bracket."""
+"""The bytes between an object in an array and the next object or the closing bracket."""
 _OBJECT_END = re.compile(rb"\}(?=[ \t\n\r]*+(?:,[ \t\n\r]*+\{|\]))")
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FILE_END = re.compile(rb'\]\s*+(?:(?:,\s*+"[^"]*+"\s*+:\s*+[^][{},]++)*+\})?\s*+\Z')
@@ -149,7 +149,7 @@ class JsonArrayReader(StreamReader):
         return None if value is None else Record(offset, len(raw), value, raw)
 
     def _value(self, offset: int, *, before: str = "") -> tuple[Any, int | None, bool]:
-        """Return what Window.value does, nothing if it is nested too deeply."""
+        """Return the value as Window.value does, nothing if it is nested too deeply."""
         try:
             return self._window.value(offset, max_bytes=self._max_bytes, before=before)
         except RecursionError:
@@ -187,14 +187,14 @@ class JsonArrayReader(StreamReader):
 
     @property
     def _before(self) -> Sequence[bytes]:
-        """What precedes a good object."""
+        """The bytes that may precede a good object."""
         return (b"", b"}") if self._bare else (b",", b"[")
 
     def _next_good(self, offset: int) -> int | None:
         """Return where the first good object at or after `offset` begins, None if there is none.
 
         A brace that begins none costs the time to parse what follows it. Beyond _FREE_BYTES the
-        search skips a share of what was parsed, so that hostile text is passed in linear time.
+        search skips a share of the parsed bytes, so that hostile text is passed in linear time.
         """
         window = self._window
         free = window.parsed_bytes + _FREE_BYTES
@@ -216,8 +216,8 @@ class JsonArrayReader(StreamReader):
     def _close(self, offset: int) -> Generator[Damage, None, int | None]:
         """Pass over what follows the array that ends at `offset`; return where to continue.
 
-        Other members of the object around it hold no records. What is no end of a file is damage,
-        up to the next good object, if there is one.
+        Other members of the object around it hold no records. Anything else before the end of the
+        file is damage, up to the next good object, if there is one.
         """
         window, stream = self._window, self._stream
         offset = window.skip(offset + 1)
@@ -287,7 +287,7 @@ class JsonArrayReader(StreamReader):
         return self._window.slice(end - REACH, end).rstrip(_BLANKS).endswith(b"}")
 
     def _guessed_reason(self, raw: bytes, length: int, *, cut: bool) -> Reason:
-        """Return what is wrong with a stretch whose end had to be guessed."""
+        """Return the reason of damage whose end had to be guessed."""
         if length > self._max_bytes:
             return "too-long"
         return (self._stream.failure or "truncated") if cut else diagnosis(raw[:length])

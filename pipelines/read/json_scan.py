@@ -14,14 +14,14 @@ import orjson
 from pipelines.read.stream import ByteStream
 
 REACH = 4096
-"""How many blanks beside an object are looked past for what comes before or after it."""
+"""How many blanks before or after an object are skipped to find its neighbours."""
 
 _FIRST_BYTES = 8 << 10
 _SEPARATORS = re.compile(rb"[ \t\n\r,]*+")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=float)
 _STRICT = json.JSONDecoder(parse_int=float)
 _BEGUN = re.compile(r"[-+.\\0-9A-Za-z]{0,9}")
-"""What may be the beginning of a word (-Infinity) or an escape, or the rest of a number."""
+"""Possibly the beginning of a word (-Infinity) or an escape, or the rest of a number."""
 _OPENER = re.compile(r"\ufeff?[ \t\n\r]*+([\[{])")
 _MEMBER = re.compile(r'[ \t\n\r,]*+"((?:[^"\\]|\\.)*+)"[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
 
@@ -49,7 +49,7 @@ class Window:
     def more(self, floor: int) -> bool:
         """Read on and return True, or return False at the end of the file.
 
-        Blocks grow with what is held, so that searching it again after each block stays linear.
+        Blocks grow with the window, so that searching it again after each block stays linear.
         """
         offset = self.end
         held = self.data[max(0, floor - REACH - self.base) :]
@@ -92,7 +92,7 @@ class Window:
         Args:
             offset: Where it begins.
             max_bytes: How far to look.
-            before: What to put before the bytes, to begin a value that they end.
+            before: Text to put before the bytes, to begin a value that they end.
 
         Raises:
             RecursionError: It is nested too deeply for Python's reader.

@@ -1,4 +1,4 @@
-"""What inputs name at one moment: their files, and what of them is not read."""
+"""The files of inputs at one moment, and those that are not read."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -82,7 +82,7 @@ class Listing:
             _LOG.warning("%s", line)
 
     def named(self) -> str:
-        """Return some of what cannot be taken, with the reasons, as part of a message."""
+        """Return some of the refused files, with the reasons, as part of a message."""
         odd = [f"{shown(file.path)} {why}" for file, why in self.refused.items()]
         return some_of(odd, between="; ")
 
@@ -90,7 +90,7 @@ class Listing:
         """Check that everything can be taken.
 
         Args:
-            advice: What the user can do besides repairing the input.
+            advice: The user's choices besides repairing the input.
 
         Raises:
             UserError: Something cannot; the message names it.

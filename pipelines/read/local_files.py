@@ -73,7 +73,7 @@ def _with_slash(path: Path) -> str:
 
 
 def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
-    """Return what a path names, and the folder that names are relative to."""
+    """Search a path; return the folder that names are relative to, and the findings."""
     named = Path(path)
     if _is_folder(named):
         matches = matcher(patterns)
@@ -88,7 +88,7 @@ def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
 
 
 def _describe(path: Path, root: Path) -> tuple[InputFile, str]:
-    """Return what is at a path, and why it cannot be an input; empty if it can."""
+    """Return the file at a path, and why it cannot be an input; empty if it can."""
     size = mtime_ns = 0
     try:
         status = path.stat()
@@ -120,7 +120,7 @@ def _refusal(path: Path, size: int) -> str:
 
 
 def _advice(root: Path, *, by_name: bool) -> str:
-    """Return what to do about the files of a folder that are not read, by name alone or at all."""
+    """Return advice on the files of a folder that are not read, by name alone or at all."""
     paths = [str(root / name) for name in _some_names(root)]
     look = f" To see what they are: {called('look')} {shown(root)}." if paths else ""
     return f"{advice_on(paths)}{advice_on_names(paths) if by_name else ''}" or look
@@ -147,7 +147,7 @@ def absence(path: Path) -> str:
 
 
 def _nearest(path: Path) -> Path | None:
-    """Return what a path that does not exist may have meant, by the first name that is wrong."""
+    """Return the path that a mistyped one may mean, by the first name that is wrong."""
     for folder, missing in itertools.pairwise((*reversed(path.parents), path)):
         if not missing.exists():
             close = nearest(missing.name, _some_names(folder), most=1)

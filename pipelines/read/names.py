@@ -26,7 +26,7 @@ TEXT_FILES = (
     "*.parquet",
     "*.arrow",
 )
-"""Patterns of corpora without file names of their own."""
+"""Patterns of corpora that have no special file names."""
 
 _FORMATS = (".jsonl", ".jsonlines", ".ndjson", ".json", ".txt", ".parquet", ".arrow")
 
@@ -34,7 +34,7 @@ FROM_TABLES = (
     'CSV is read once it is Parquet: python -c "import pyarrow.csv as c, pyarrow.parquet as p; '
     "p.write_table(c.read_csv('FILE.csv'), 'FILE.parquet')\"."
 )
-"""What to do with a table of text; a message's sentence."""
+"""Advice on a table of text; a message's sentence."""
 
 TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", *COMPRESSIONS))
 _ARCHIVES = (".tar", ".tgz", ".zip", ".rar", ".7z", *(f".tar{packed}" for packed in COMPRESSIONS))
@@ -44,7 +44,7 @@ _HIDDEN = frozenset(
     {"_temporary", "__MACOSX", "__pycache__", "_delta_log", "_spark_metadata", "lost+found"}
 )
 _NO_ENDING = re.compile(r"\s|\d\d|.{12}")
-"""What follows a dot in names such as part.00017."""
+"""The part after a dot in names such as part.00017."""
 
 
 def ending_of(path: str) -> str:
@@ -68,7 +68,7 @@ def stem_of(path: str) -> str:
 
 
 def advice_on(paths: Sequence[str]) -> str:
-    """Return what to do about files of a folder that are not read, as sentences after others."""
+    """Return advice on files of a folder that are not read, as sentences after others."""
     names = [path.lower() for path in paths]
     advice = ""
     if any(name.endswith(TABLES) for name in names):
@@ -81,7 +81,7 @@ def advice_on(paths: Sequence[str]) -> str:
 
 
 def advice_on_names(paths: Sequence[str]) -> str:
-    """Return what to do about files that are read under other names, as `advice_on` does."""
+    """Return advice on files that are read under other names, as `advice_on` does."""
     known = next(filter(matcher(TEXT_FILES), paths), "")
     folder, slash, _ = known.rpartition("/")
     glob_of_them = f"{folder}{slash}*{ending_of(known)}"

@@ -15,7 +15,7 @@ from hashlib import blake2b
 from pipelines.read.split import FileSplit
 
 SMALL_BYTES = 1 << 20
-"""A file of at least so many bytes is mapped by itself: its text takes far longer than an item."""
+"""A file of at least this size is mapped by itself: its text takes far longer than an item."""
 
 PACK_FILES = 256
 """Files of a pack, on average: enough that an item costs little for each of them, and so few that
@@ -31,7 +31,7 @@ _MOST = 4
 def packs(
     chains: Iterable[Sequence[FileSplit]], *, split_bytes: int
 ) -> Iterator[tuple[FileSplit, ...]]:
-    """Yield what items map: single splits, and packs of files that are one split each.
+    """Yield the splits of each item: single ones, and packs of files that are one split each.
 
     Args:
         chains: The splits of each file, files by source and path.

@@ -1,4 +1,4 @@
-"""What readers yield: records, and damage."""
+"""Records, and damage: the items that readers yield."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ MAX_RECORD_BYTES = 32 << 20
 BLOCK_BYTES = 4 << 20
 """How much is read at a time."""
 RAW_BYTES = 64 << 10
-"""How much is kept of what has no known end, or is too long."""
+"""How much is kept of damage that has no known end, or is too long."""
 WHOLE_BYTES = 256 << 10
 """How much is kept of a record that cannot be used: all of nearly every one, to be repaired."""
 
@@ -29,16 +29,16 @@ Reason = Literal[
     "bad-row-group",
     "wrong-type",
 ]
-"""What may be wrong before a record is judged; `pipelines.segments.rows.REJECTS` has each one."""
+"""Reasons to reject a record before it is judged; `pipelines.segments.rows.REJECTS` has each."""
 
 
 CUT: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))
-"""Reasons of what is where a file ends too early; none of it is a record."""
+"""Reasons of damage where a file ends too early, which is not a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
-    """What a reading function yields where a record should be and cannot be read."""
+    """A record that a reading function could not read, which it yields instead."""
 
     reason: Reason = "bad-archive"
     raw: bytes = b""
@@ -78,7 +78,7 @@ class Damage(NamedTuple):
     length: int
     """Its length; 0 if a file ends too early."""
     reason: Reason
-    """What is wrong with it."""
+    """Why it is not a record."""
     raw: bytes
     """Its first WHOLE_BYTES, or RAW_BYTES where its end is not known or it is too long."""
     num_bytes: int = 0
@@ -91,7 +91,7 @@ class Damage(NamedTuple):
 
     @property
     def head(self) -> bytes:
-        """Return what is kept of it."""
+        """Return the bytes that are kept of it."""
         return self.raw
 
 

@@ -1,7 +1,7 @@
 """Records that are repaired as they are read: --bad-utf8 replace, --nul remove.
 
-What is invalid in the UTF-8 of a record becomes U+FFFD, as WHATWG's decoder has it, and so does
-half of a surrogate pair in JSON. The place of a record, and so its identity, is that of its bytes.
+Invalid UTF-8 in a record becomes U+FFFD, as in WHATWG's decoder, and so does half of a surrogate
+pair in JSON. The place of a record, and so its identity, is that of its bytes.
 """
 
 import re

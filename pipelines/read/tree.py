@@ -1,4 +1,4 @@
-"""What is below a folder on a local disk: the files that match, and what cannot be searched.
+"""Searches a folder on a local disk for files that match, and notes unreadable folders.
 
 A file has one name, however many links lead to it: the one that passes through the fewest links, of
 several such the first by the parts of its path. It is a function of the tree alone; the order in
@@ -28,21 +28,21 @@ _OUR_LIMITS = {errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 
 @dataclass(frozen=True)
 class Findings:
-    """What a search has met."""
+    """The results of a search."""
 
     matches: set[Path] = field(default_factory=set)
-    """What matches and is not a folder; not all of it need be readable."""
+    """Paths that match and are not folders; some may be unreadable."""
     refused: dict[Path, str] = field(default_factory=dict)
     """Folders that cannot be searched, and why."""
     astray: set[Path] = field(default_factory=set)
     """Links to nothing, or to themselves, that do not match."""
     unmatched: list[Path] = field(default_factory=list)
-    """What else is not a folder and does not match, of a folder search."""
+    """Other paths of a folder search, which do not match and are not folders."""
     hidden: set[Path] = field(default_factory=set)
     """Files that are hidden, and folders, in which nothing was searched."""
 
     def is_folder(self, path: Path) -> bool:
-        """Return whether a path leads to a folder; note it if that cannot be told."""
+        """Return whether a path leads to a folder; note it if that is unknown."""
         try:
             return stat.S_ISDIR(path.stat().st_mode)
         except OSError as error:
@@ -69,7 +69,7 @@ class Findings:
 
 
 def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
-    """Return what matches below a folder, subfolders and links to folders included."""
+    """Return the matches below a folder, including subfolders and links to folders."""
     found = Findings()
     seen: set[str] = set()
     layer = [folder]
@@ -92,7 +92,7 @@ def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
 
 
 def expand(root: Path, parts: Sequence[str]) -> Findings:
-    """Return what a glob below a folder matches.
+    """Return the matches of a glob below a folder.
 
     Args:
         root: The folder.
@@ -125,7 +125,7 @@ def _walk(start: Path, into: Findings) -> Iterator[tuple[Path, list[str], list[s
 
 
 def _step(folder: Path, *, part: str, is_last: bool, into: Findings) -> Sequence[Path]:
-    """Return what one component of a glob matches in a folder."""
+    """Return the matches of one component of a glob in a folder."""
     if part == "**":
         return [place for place, _, _ in _walk(folder, into)]
     try:
@@ -178,9 +178,9 @@ def why_not(path: Path, error: OSError, *, what: str) -> str:
     """Return why something of an input cannot be taken, as the end of a sentence.
 
     Args:
-        path: What it is.
-        error: What the system said.
-        what: What was tried: "listed" or "read".
+        path: The file or folder.
+        error: The error of the system.
+        what: The operation that failed: "listed" or "read".
 
     Raises:
         UserError: This process is at one of its own limits; the input is not at fault.

@@ -23,7 +23,7 @@ FIELDS = ("content", "title")
 
 
 def read(raw: bytes, folder: Path, *, block_bytes: int = BLOCK_BYTES) -> Items:
-    """Return what a file holds."""
+    """Return the items of a file."""
     file = written(folder / "part-1.json", raw)
     (split,) = split_file(file, file.bytes, form="json")
     reader = JsonArrayReader(split, InputFormat(text_fields=FIELDS))
@@ -175,12 +175,12 @@ def test_a_file_is_read_as_json_reads_it_wherever_it_ends(
         ),
         (b'[{"content":0x},{"content":"\xff"},{"content":"a"}]', "a", [(1, 14), (16, 15)]),
         (b'[{"content":0x},{"content":1x},{"content":"a"}]', "a", [(1, 29, "bad-json")]),
-        # What precedes a wound may be taken for records: better than to lose those behind.
+        # Objects before a wound may be taken for records: better than to lose those after it.
         (b'[{"list":[{"content":"b"}],"n":"x},{"content":"a"}]', "ba", [(1, 9), (27, 8)]),
         (b'[{"list":[{"content":"b"}],"n":1,{"content":"a"}]', "ba", [(1, 9), (27, 6)]),
         # Commas cost nothing.
         (b'[{"content":"a"} {"content":"b"},,{"content":"c"},]', "abc", []),
-        # What follows the array.
+        # Bytes after the array.
         (b'[{"content":"a"}] x', "a", [(18, 1, "trailing-bytes")]),
         (b'[{"content":"a"}]\0\0\0', "a", [(17, 3, "trailing-bytes")]),
         (b'[{"content":"a"}]\n[{"content":"b"}]', "ab", [(18, 1, "trailing-bytes")]),

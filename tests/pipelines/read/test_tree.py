@@ -188,7 +188,7 @@ def test_all_that_matches_is_read_or_named(tmp_path: Path) -> None:
     assert named > NUM_TREES
 
 
-# What cannot be read
+# Files that cannot be read
 
 
 def dangling(path: Path) -> None:
@@ -251,7 +251,7 @@ def test_what_matches_and_cannot_be_read_is_named(
 ) -> None:
     root = write(tmp_path / "in", "1.txt")
     make(root / name.removesuffix("/2.txt").rstrip("/"))
-    # What a link leads to is not searched by **.
+    # The target of a link is not searched by **.
     specs = [str(root)] + [f"{root}/**/*.txt"] * (make is not link_into)
     for spec, growing in itertools.product(specs, (False, True)):
         with without_privileges():
