@@ -2,7 +2,7 @@
 
 Shares get a linear axis, everything else a logarithmic one. All cells of an axis have the same
 width, so a bar's height alone says how many documents there are: hundredths, or one or more eighths
-of an octave. What has no place among them has a separate one: what is above 1 to the right of
+of an octave. Other values have a separate place: those above 1 to the right of
 shares, 0 to the left of a logarithmic axis.
 """
 
@@ -18,7 +18,7 @@ _ENDS = (0.2, 0.5, 1.0)
 _STEP = 10
 """Cells of which each end is a multiple."""
 _APART = 0.08
-"""Between an axis and the separate place beside it: a part of the axis, with room for two ticks."""
+"""Between an axis and the separate place next to it: a share of the axis, room for two ticks."""
 
 _MAX_OUTSIDE = 0.01
 """Share of the documents that may lie beyond an axis from 0 to 1."""
@@ -33,7 +33,7 @@ class Axis:
     place: Callable[[float], float]
     """Returns where a value stands, in cells from the left."""
     ticks: Mapping[float, str]
-    """What to write below the axis, by place."""
+    """Texts below the axis, by place."""
 
 
 def axis_of(counts: Mapping[float, int], bounds: Iterable[float]) -> Axis:
@@ -85,7 +85,7 @@ def _logarithmic(values: Iterable[float], *, beside: bool) -> Axis:
 
 
 def _outside(own: int) -> int:
-    """Return the cells of the separate place beside so many."""
+    """Return the cells that the separate place takes next to an axis of `own` cells."""
     return 2 + round(_APART * own)
 
 

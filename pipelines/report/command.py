@@ -1,4 +1,4 @@
-"""The page of a dataset, drawn again from what its run left; no document is read."""
+"""Draws the page of a dataset again from report.json; no document is read."""
 
 from dataclasses import MISSING, dataclass
 

@@ -55,7 +55,7 @@ def distributions(
     """Return the distributions by source, first those of all sources together, called "".
 
     Args:
-        report: What report.json holds.
+        report: The content of report.json.
         options: The semantic options of the dataset.
     """
     histograms = {"": add_histograms(report["histograms"].values()), **report["histograms"]}

@@ -56,7 +56,7 @@ def page(
     Args:
         name: The dataset's folder as people read it.
         manifest: Of the dataset.
-        report: What report.json holds.
+        report: The content of report.json.
         corpus_size: Bytes of text to project to, in addition to the usual sizes.
 
     Raises:

@@ -17,7 +17,7 @@ from pipelines.segments.histograms import Histogram, edges_of
 from pipelines.segments.rows import DROPPED, KEPT
 
 MIN_HEIGHT = 0.7
-"""Per cent that a bar of what is not nothing has, to be seen."""
+"""Per cent of the smallest bar, which must be visible."""
 
 OTHER_LANGUAGES, EVERY_LANGUAGE = "every other language", "every language"
 _LANGUAGE_NAMES = (OTHER_LANGUAGES, EVERY_LANGUAGE)
@@ -72,11 +72,11 @@ class Picture:
     """Heights by kind and cell, downwards below 0; later kinds precede earlier ones."""
     labels: Sequence[Label] = ()
     ticks: Mapping[float, str]
-    """What is written below, by place."""
+    """Texts below the picture, by place."""
 
 
 def histogram(counts: Mapping[str, Histogram], bounds: Sequence[Bound]) -> Picture:
-    """Return the picture of what was kept, upwards, and dropped, downwards.
+    """Return the picture of the kept documents, upwards, and the dropped ones, downwards.
 
     A bar's height is the share among the kept, or the dropped, documents.
 
@@ -154,7 +154,7 @@ def _by_value(counts: Histogram) -> dict[float, int]:
 
 def _middle(number: int) -> float:
     low, high = edges_of(number)
-    return (low + high) / 2 if number else 0.0  # most of what is below 0.01 is 0
+    return (low + high) / 2 if number else 0.0  # most values below 0.01 are 0
 
 
 def _shares(counts: Mapping[float, int], axis: Axis) -> dict[int, float]:

@@ -1,4 +1,4 @@
-"""What a larger corpus would cost, judged by a run: everything grows with the bytes of text.
+"""The cost of a larger corpus, projected from a run: everything grows with the bytes of text.
 
 CPU time of the map is measured per stage. The later stages are counted as if every worker had been
 busy for as long as they took, which is more than they used. Near-duplicates are rarer in a small
@@ -19,7 +19,7 @@ MIN_TEXT_BYTES = 50_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Costs:
-    """What a run took and made, from which everything is projected."""
+    """The cost of a run and the size of its output, from which everything is projected."""
 
     text_bytes: int
     """UTF-8 bytes of the texts as read."""
@@ -86,12 +86,12 @@ def _text_bytes(account: Mapping[str, Any]) -> int:
 def run_costs(
     manifest: Manifest, report: Mapping[str, Any], *, source: str | None = None
 ) -> Costs | None:
-    """Return what a run took; None if its report does not say, or there was no text.
+    """Return the costs of a run; None if its report lacks them, or there was no text.
 
     Args:
         manifest: Of the dataset.
         report: Of the run.
-        source: Of this one alone, with its part of what is known of all sources together: that of
+        source: Of this one alone, with its share of the costs of all sources together: that of
             its text.
     """
     accounts = {

@@ -1,4 +1,4 @@
-"""What the templates of the sections compute from report.json."""
+"""Sums and orders of the figures in report.json, for the templates of the sections."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -45,7 +45,7 @@ def has_rejects(report: Mapping[str, Any]) -> bool:
 
 
 def duplicates(counts: Mapping[str, Any], *path: str) -> Iterator[tuple[str, int | dict[str, int]]]:
-    """Yield what deduplication counted, by name: a figure, or groups by size, smallest first.
+    """Yield the counts of deduplication, by name: a figure, or groups by size, smallest first.
 
     Args:
         counts: Nested as the run left it; names such as "2", "5-9" or "100+" are sizes.

@@ -1,7 +1,7 @@
 """Which documents a report shows: of each source and reason a few, chosen by their order.
 
 Examples are taken segment by segment, so memory depends on how many are shown, never on the corpus.
-What dedup decided about those that passed every stage is in the final audit rows.
+The final audit rows have the verdict of deduplication on those that passed every stage.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -173,7 +173,7 @@ def _without_erased(rows: list[Row], plan: SegmentIndex, output: AnyPath) -> lis
 
 
 def _shown(row: Row, quality: Quality) -> Row:
-    """Return what the report says of an example."""
+    """Return the columns of an example that the report shows."""
     score = row["score"]
     return {
         **{name: row[name] for name in _SHOWN_COLUMNS},

@@ -1,7 +1,7 @@
 """The figures of a run for its report: sums over the records that its items left.
 
-They describe the run and are not part of the dataset. What grows with the number of sources or of
-groups is cut to the largest, so that report.json stays small.
+They describe the run and are not part of the dataset. Lists that grow with the number of sources or
+of groups are cut to the largest, so that report.json stays small.
 """
 
 import math
@@ -66,7 +66,7 @@ def figures(
     quality: Quality,
     filters: Collection[str] = (),
 ) -> dict[str, Any]:
-    """Return what report.json says of a run besides its account, JSON-able.
+    """Return the figures of a run for report.json, except its account, JSON-able.
 
     Args:
         records: Of all items of the map.
@@ -125,7 +125,7 @@ def _stage(verdict: str, reason: str, *, judged: Collection[str], filters: Colle
 def _rank(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:
     stage, reason = row["stage"], row["reason"]
     stage_rank = STAGES.index(stage) if stage else -1
-    # What no table names is dropped first by a corpus, and last by a scorer.
+    # A reason that no table names comes first if a corpus gave it, and last if a scorer did.
     other = len(_REASON_RANK) if stage == "quality" else -1
     return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, other), reason
 

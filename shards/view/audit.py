@@ -82,7 +82,7 @@ class Filter:
 
     @property
     def equal(self) -> dict[str, str]:
-        """What columns must be equal to."""
+        """Values that columns must have."""
         names = ("verdict", "reason", "group", "language")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
@@ -172,7 +172,7 @@ class Audit:
         """Return the records that are wanted, from a row on, counted over all audit tables.
 
         Raises:
-            BadQuery: There are not so many rows.
+            BadQuery: The row is behind the last one.
             DamageError: A table is damaged.
         """
         if start > self.total:

@@ -98,7 +98,7 @@ def _wanted(query: Query, columns: list[str]) -> SearchQuery:
 
 
 def _item(viewer: Viewer, place: FoundDocument, words: str) -> dict[str, Any]:
-    """Return what a list shows of a document; parts of a removed one are None."""
+    """Return the values of a document that a list shows; parts of a removed one are None."""
     shard = viewer.shards.shard(place.location.entry.path)
     is_removed = place.row in shard.removed
     names = _SHOWN_REMOVED if is_removed else _SHOWN
@@ -192,7 +192,7 @@ def document(viewer: Viewer, query: Query) -> Page:
 def _text(
     vocabulary: Vocabulary, shard: Shard, place: FoundDocument, query: Query
 ) -> dict[str, Any]:
-    """Return a part of the text, and the token that was asked for, if one was."""
+    """Return a part of the text, and the token that the address names, if any."""
     tokens = shard[place.row]
     chosen = query.number("token", below=len(tokens)) if query.text("token") else None
     num_parts = -(-len(tokens) // PART_TOKENS)
@@ -251,7 +251,7 @@ def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iter
 
 
 def origin(shard: Shard, row: int) -> dict[str, Any]:
-    """Return what says which record a document was made from, besides the order."""
+    """Return the columns that identify the record of a document, besides the order."""
     names = [name for name in _ORIGIN if name in shard.documents.column_names]
     return {name: shard.value(name, row) for name in names}
 

@@ -47,7 +47,7 @@ def address(page: str, values: Mapping[str, object] | None = None, *, part: str 
 
     Args:
         page: Its name in the server's table.
-        values: What it asks for; values that are None or empty are left out.
+        values: Of its parameters; those that are None or empty are left out.
         part: The id of an element of the page.
     """
     given = {name: value for name, value in (values or {}).items() if value not in (None, "")}
@@ -68,7 +68,7 @@ def style() -> bytes:
 
 @cache
 def environment(package: str) -> Environment:
-    """Return what fills the templates of a package; they may import those of the viewer."""
+    """Return the environment for the templates of a package, which may import the viewer's."""
     environment = Environment(
         loader=ChoiceLoader([PackageLoader(package), PackageLoader(PACKAGE)]),
         autoescape=True,
@@ -85,7 +85,7 @@ def environment(package: str) -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Return what a template puts on the page for a value, before it is escaped."""
+    """Return a value as a template shows it, before it is escaped."""
     if value is None:
         return ""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value

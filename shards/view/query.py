@@ -1,4 +1,4 @@
-"""What a request asks for: the values in its address, checked one by one."""
+"""The values in the address of a request, checked one by one."""
 
 import math
 from collections.abc import Collection
@@ -12,7 +12,7 @@ _MAX_DIGITS = 18
 
 
 class BadQuery(Exception):
-    """The address asks for what cannot be; the message is a sentence for the person."""
+    """The address has a value that is not possible; the message is a sentence for the person."""
 
 
 class Query:

@@ -59,7 +59,7 @@ def next_record(viewer: Viewer, query: Query) -> Redirect:
 
 
 def _filter(viewer: Viewer, query: Query) -> Filter:
-    """Return what an address looks for.
+    """Return the conditions in an address.
 
     Raises:
         BadQuery: There is no such thing.
@@ -132,7 +132,7 @@ def _contents(viewer: Viewer, shown: Sequence[AuditRecord]) -> list[AuditRecord 
 
 
 def _identity(record: AuditRecord) -> tuple[object, ...]:
-    """Return what tells a record from others of its source; one that is unread has no ordinal."""
+    """Return the values that identify a record in its source; an unread one has no ordinal."""
     values = record.values
     return *(values.get(name) for name in PLACE[:3]), values.get("ordinal") or 0
 

@@ -16,10 +16,10 @@ class ReportedRule(NamedTuple):
     """A bound on a metric."""
 
     language: str
-    """OTHER_LANGUAGES: all without rules of their own."""
+    """OTHER_LANGUAGES: all that have no separate rules."""
     metric: str
     comparison: str
-    """What a record is dropped for: "<" or ">" the bound."""
+    """A record is dropped whose value is "<" or ">" the bound."""
     bound: float
     reason: str
 

@@ -16,7 +16,7 @@ _ROW = "number of the row"
 
 @dataclass(kw_only=True)
 class ScanResult(Generic[Hit]):
-    """What a search has found so far."""
+    """The hits of a search so far."""
 
     start: int
     """The row where it began, counted over everything that is searched."""
@@ -46,7 +46,7 @@ def search(
         blocks: Each the row after it, and its hits with their rows. One is looked at in any case.
         start: The row where the first one begins.
         total: Rows of everything.
-        seconds: What may be spent.
+        seconds: How long the search may take.
         most: How many hits are enough; None: all are wanted.
     """
     end = time.monotonic() + seconds

@@ -1,4 +1,4 @@
-"""Documents in shards: by number, by what their columns hold, by words in their texts.
+"""Documents in shards: by number, by values of columns, by words in their texts.
 
 Texts exist only as tokens. A block of them is decoded by one lookup of all its tokens, into one
 stretch of bytes where the words are looked for; special tokens are a NUL there, which no words
@@ -32,7 +32,7 @@ _BLOCK_ROWS = 1 << 18
 _BLOCK_TOKENS = 1 << 20
 _OPEN_SHARDS = 32
 _MAX_WORDS = 500
-"""Characters of what is looked for."""
+"""Characters of the words to search for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -92,7 +92,7 @@ class DocumentSet:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchQuery:
-    """What documents are looked for; all that is given must be so."""
+    """Conditions of a search, all of which must hold."""
 
     name: str = ""
     """An id, a URL, or PATH:POSITION of the input."""
@@ -133,7 +133,7 @@ class SearchQuery:
         return names | ({"language"} if self.language else set()) | {self.column} - {""}
 
     def expression(self, names: Collection[str]) -> pc.Expression:
-        """Return what columns must hold, for a table with these columns; others have no hit."""
+        """Return the condition on columns, for a table with these columns; others have no hit."""
 
         def has(name: str, value: str, match: str = EXACT) -> pc.Expression:
             if name not in names:
@@ -199,7 +199,7 @@ class ShardSearch:
         """Return the documents of a selection that are wanted, from a number on.
 
         Raises:
-            BadQuery: What is wanted cannot be looked for.
+            BadQuery: The words are too long, or have a NUL.
             DamageError: A file is damaged.
         """
         blocks = self._blocks(selection, wanted, wanted.needle, start=start)

@@ -34,7 +34,7 @@ _SWITCH = "show-in"
 """In an address: the language of the pages from now on, which a cookie then keeps."""
 
 _AT_ONCE = 2
-"""Pages that are made at the same time: each holds a block of what it searches."""
+"""Pages that are made at the same time: each keeps a block of the searched data in memory."""
 
 _COOKIE = "corpusmill-language"
 _WAIT_SECONDS = 60

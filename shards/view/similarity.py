@@ -95,10 +95,10 @@ class SimilarityIndex:
             slots: Of the document that others are compared with (uint8[112]).
             least: The similarity, 0 to 1.
             start: The row, counted over all tables of slots.
-            seconds: What may be spent.
+            seconds: How long the search may take.
 
         Raises:
-            BadQuery: There are not so many rows.
+            BadQuery: The row is behind the last one.
         """
         total = sum(entry.rows for _, entry in self._slots)
         if start > total:

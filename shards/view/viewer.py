@@ -1,4 +1,4 @@
-"""What the pages draw from: a dataset and what is known of it, opened anew when it has changed."""
+"""A dataset with its tables, as pages use it, opened anew when it has changed."""
 
 import threading
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from shards.view.search import ShardSearch
 from shards.view.similarity import SimilarityIndex
 
 SECONDS = 2.0
-"""What a page may spend on searching."""
+"""How long a page may search."""
 
 
 class RedactedDataset(Dataset):
@@ -41,7 +41,7 @@ class Viewer:
     tracer: Tracer | None
     """Of the run whose steps are shown."""
     seconds: float
-    """What a search may spend."""
+    """How long a search may take."""
 
     @cached_property
     def shards(self) -> ShardSearch:
@@ -67,7 +67,7 @@ class Viewer:
         """Return why a text or record outside the shards is not shown; "" if it is.
 
         Args:
-            text: Of a dropped document; None of what could not be read.
+            text: Of a dropped document; None of a record that could not be read.
         """
         if self.dataset.removed:
             return "documents were removed, and this may be a copy of one"
@@ -88,7 +88,7 @@ class Opening:
         Args:
             name: Its folder, or DIR@n.
             tracer: Of the run whose steps are shown.
-            seconds: What a search may spend.
+            seconds: How long a search may take.
 
         Raises:
             UserError: There is none on a disk of this machine.
@@ -108,7 +108,7 @@ class Opening:
         """Makes a page of a message, whether the dataset can be opened or not."""
 
     def viewer(self) -> Viewer:
-        """Return what pages draw from.
+        """Return the dataset as it is now.
 
         Raises:
             UserError: The dataset is no longer what it was, and cannot be opened.
@@ -123,7 +123,7 @@ class Opening:
 
 
 def _version(path: Path) -> tuple[int, int]:
-    """Return what changes whenever a manifest is replaced."""
+    """Return values that change whenever a manifest is replaced."""
     with disk_errors_explained(path):
         state = path.stat()
     return state.st_ino, state.st_mtime_ns

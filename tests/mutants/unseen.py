@@ -19,7 +19,7 @@ UNSEEN = {
     "cd0bde41b6ac4845": f"trainer/pretraining.py, return 0: {_SAME}, opening the data reports it",
     "a29f8757d3da33a0": f"pipelines/tokenizers/sentencepiece_model.py, count: {_SAME}, as unused",
     "571688ba9b0046d4": f"trainer/blanks/text.py, words >> 32: {_SAME} but for one in 2^31",
-    "0566c45753b6f809": f"shards/view/records.py, <=: {_SAME}, a record has further columns",
+    "09380453441b857f": f"shards/view/records.py, <=: {_SAME}, a record has further columns",
     "627872d2dc5bcc0d": f"pipelines/read/parquet.py, use_threads: {_COST}",
     "92bcdfb58f8ec478": f"pipelines/corpus/unreadable.py, 100: {_SAME}, one record more",
     "341d764b25494094": f"trainer/blanks/spans.py, ends >= budgets: {_COST}, more is drawn",

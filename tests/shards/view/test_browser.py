@@ -18,7 +18,7 @@ PHONE = 390
 
 
 def enter(tab: Browser, client: Client) -> str:
-    """Open the address that the command prints; return what addresses of pages begin with."""
+    """Open the address that the command prints; return the beginning of the addresses of pages."""
     tab.go(client.server.url)
     tab.wait_for("document.title.startsWith('Overview')")
     return client.server.url.partition("/?")[0]
@@ -63,7 +63,7 @@ def test_no_text_runs_a_script_or_asks_for_anything(
     targets += ["/document?n=0&token=3", "/records", "/records?reason=<script>", "/nothing<script>"]
     for target in targets:
         tab.go(base + target)
-        # What a text would do on load, or when it is touched.
+        # A text would act on load, or when it is touched.
         tab.evaluate("document.querySelectorAll('main *').forEach(e => e.onmouseover?.())")
         assert "owned" not in tab.evaluate("document.title").partition(" · ")[0]
         assert tab.evaluate("location.href").startswith(base + target.partition("<")[0])
@@ -90,7 +90,7 @@ def test_the_policy_stops_what_would_get_onto_a_page(
     base = enter(tab, client)
     tab.go(f"{base}/document?n=0")
     since = len(tab.events)
-    # As if a text had become elements: the browser is told to run and load nothing.
+    # As if a text had become elements: the browser must run and load nothing.
     tab.evaluate(
         "document.body.insertAdjacentHTML('beforeend', "
         "'<img src=/stolen onerror=\"document.title=`owned`\"><iframe src=/documents></iframe>');"

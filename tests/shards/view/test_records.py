@@ -91,7 +91,7 @@ def test_what_is_removed_meanwhile_is_hidden_at_once_at_every_number(
 
 
 def shown(text: str) -> str:
-    """What of a page is seen."""
+    """The visible text of a page."""
     return unescape(re.sub("<[^>]*>", "", text))
 
 
