@@ -2,23 +2,37 @@
 
     ReadSplits | ProcessSplits | FindDuplicates | WriteShards | CommitManifest
 
-What runs where? Each stage is a plan, a Reshuffle and a ParDo. The plan is one element that waits
-for the stage before it (`AsList`), reads the records that its items left, and lists the items of
-its own stage (plans.py). The ParDo does them, unless their records are there: a function of an item
-that reads files and writes files, the record last (process/, dedup/, merge/). Only the names of
-items cross from stage to stage.
+What runs where? Each stage is a plan, a Reshuffle and a ParDo. The plan is one element, in one
+worker: it waits for the stage before it (`AsList`), reads the records that its items left, and
+lists the items of its own stage (plans.py). The Reshuffle breaks fusion, so that the items spread
+over all workers. The ParDo does each item unless its record is there: a function that reads files
+and writes files, the record last (process/, dedup/, merge/). CommitManifest is one element again.
+
+Which elements cross from stage to stage? Names of items. All else that stages share (options, input
+files) is in `notes`, of which the graph holds the work folder and the id of the job: values in
+memory where all runs in the driver, files of .work/job elsewhere.
 
 Why do documents not cross a shuffle? Batch Beam cannot resume, and its local runners hold every
 shuffled element in memory. With documents in segments, a kill costs the items under way, and
 duplicates are found by hashes, a few bytes of each document.
 
+What if an engine does an item twice, or starts the job again? Every plan lists the same items, each
+writes the same bytes, and one whose record is there is done. A manifest with the number of the job
+means that it is committed.
+
 Where do the steps run? Inside ProcessSplits: a worker reads a split and cleans, identifies, judges
-and tokenizes it batch by batch. transforms.py has them as transforms for other pipelines,
-whose WriteDataset ends in the same FindDuplicates, WriteShards and CommitManifest.
+and tokenizes it batch by batch. transforms.py has the steps as transforms for other pipelines,
+whose WriteDataset ends in the same FindDuplicates, WriteShards and CommitManifest. For windows the
+commit of a firing runs these stages in a loop (write/commit.py).
 
 Where are worker processes? On an engine its workers do an item in `process`. With the DirectRunner,
 Beam's FnApiRunner in the driver's process, the ParDo collects its bundle, and `finish_bundle` hands
 the items to the processes of --workers, or does them itself.
+
+What does the driver do? It locks the dataset, lists the input, loads the models once and chooses
+the number of the manifest before the job (job/build.py); while an engine runs it, it shows the
+progress. --append gives the job new files and a manifest to grow, --watch runs one job after
+another, --part I/N ends with ProcessSplits, and --part merge finds all of its items done.
 """
 
 import logging
