@@ -143,7 +143,8 @@ def text_record(
         return None
     if broken:
         return Damage(offset, len(raw), broken, raw[:RAW_BYTES])
-    text = text.removesuffix("\r").replace("\r\n", "\n")
+    if b"\r" in raw:
+        text = text.removesuffix("\r").replace("\r\n", "\n")
     if newline:
         text = text.replace(newline, "\n")
     return Record(offset, len(raw), {"text": text}, raw)
