@@ -65,16 +65,6 @@ UNFINISHED: tuple[str, ...] = (
     "tests/trainer/import_weights",
     "tests/trainer/model",
     "tests/trainer/tasks",
-    "trainer",
-    "trainer/blanks",
-    "trainer/evaluate",
-    "trainer/export",
-    "trainer/finetune",
-    "trainer/generate",
-    "trainer/import_weights",
-    "trainer/launch",
-    "trainer/model",
-    "trainer/tasks",
 )
 """Folders that still have findings."""
 

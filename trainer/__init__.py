@@ -1,6 +1,6 @@
 """The GLM trainer: reads shards.
 
-What is listed here is public (docs/own.md); all else may change without a word. torch is
+The names listed here are public (docs/own.md); all others may change without notice. torch is
 imported with the first of these names that is used.
 """
 

@@ -7,7 +7,7 @@
 The list holds the size and crc32c of each file, and the state of the run. A checkpoint is whole if
 there is a list, and the files are as it says; a crash leaves a folder without one. Of `latest` only
 its existence counts: it shows that a checkpoint was whole once, so that the run must not begin
-anew. What was saved while losses were not finite says so (`bad_streak`), and nothing resumes from
+anew. A checkpoint saved while losses were not finite has a `bad_streak`, and nothing resumes from
 it unless it is named.
 """
 
@@ -70,7 +70,7 @@ class FileList:
         for name in self.files:
             path = PurePosixPath(name)
             if path.is_absolute() or ".." in path.parts or "\0" in name:
-                raise ValueError(f"{name!a} is not a file in it")
+                raise ValueError(f"{name!a} is not inside it")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -94,8 +94,8 @@ class Checkpoint(FileList):
             return from_json(kind, self.state[name], where=name)
         except (KeyError, ValueError, UserError) as error:
             raise DamageError(
-                f"{self.folder} does not hold the state of a run ({str(error).rstrip('.')}): bring "
-                "its whole-*.json back as it was, or remove the folder."
+                f"{self.folder} does not hold the state of a run ({str(error).rstrip('.')}): "
+                "restore its whole-*.json, or remove the folder."
             ) from error
 
     @property
@@ -103,6 +103,10 @@ class Checkpoint(FileList):
         """How many losses in a row, up to when it was saved or right after, were not finite."""
         streak = self.state.get(BAD_STREAK)
         return max(0, streak) if isinstance(streak, int) else 0
+
+
+IF_REMOVED = "remove the folder to resume from the checkpoint before, if there is one"
+"""Advice about a checkpoint that cannot be read."""
 
 
 def steps_in(root: Path) -> list[int]:
@@ -127,12 +131,6 @@ def _names_in(folder: Path) -> list[str]:
             return [path.name for path in folder.iterdir()]
         except FileNotFoundError:
             return []
-
-
-def after_removal(folder: Path, step: int) -> str:
-    """Return what a run does once the checkpoint of a step is removed from its folder."""
-    is_earlier = any(other < step for other in steps_in(folder))
-    return "resumes from the checkpoint before" if is_earlier else "starts from the beginning"
 
 
 def list_path(folder: Path) -> Path:
@@ -177,12 +175,12 @@ def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
     raise CollectiveError(
         f"{folder} holds checkpoints, but none to use:\n  "
         + "\n  ".join(skipped)
-        + "\n  Bring missing files back as they were, or start anew in another folder."
+        + "\n  Restore missing files, or start anew in another folder."
     )
 
 
 def usable_checkpoint(path: Path) -> Checkpoint | None:
-    """Return what `find_checkpoint` finds for a process that needs all of a checkpoint.
+    """Return the result of `find_checkpoint` for a process that needs all of a checkpoint.
 
     Args:
         path: of a run, of one of its checkpoints, or of anything else, which has none.

@@ -63,7 +63,7 @@ class RankCommand(Command):
 
     @classmethod
     def read(cls, words: Sequence[str], program: str) -> Self:
-        """Return what a command line describes, as `Command.parse` does."""
+        """Return the command of a command line, as `Command.parse` does."""
         return super().parse(words, program)
 
     def leave(self, code: int) -> NoReturn:
@@ -74,7 +74,7 @@ class RankCommand(Command):
         """Do the work on all ranks and return the exit code."""
         check_launcher(os.environ)
         with report_on_rank0():
-            asked = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
+            prepared = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
         if sys.stderr.isatty():
             tell("loading torch and DeepSpeed")
         from trainer import distributed  # noqa: PLC0415  loads torch; --help and wrong flags need none
@@ -83,12 +83,12 @@ class RankCommand(Command):
         with report_on_rank0(distributed.CollectiveError):
             module, _, name = self.WORK.partition(":")
             work = getattr(importlib.import_module(module), name)
-            code: int = work(asked, own)
+            code: int = work(prepared, own)
         distributed.leave()
         return code
 
     def prepared(self, *, world: int) -> Any:  # noqa: ARG002
-        """Return what the work takes, checked as far as that goes without torch: the flags.
+        """Return the argument of the work, checked as far as possible without torch: the flags.
 
         Args:
             world: The number of ranks.
@@ -152,7 +152,7 @@ def check_launcher(environment: Mapping[str, str]) -> None:
     With half of them each process would train the whole run by itself, or wait for others for ever.
 
     Raises:
-        UserError: Variables are missing or are not numbers; the message names them and the scripts
+        UserError: Variables are missing or not numbers; the message names them and the scripts
             that set them all.
     """
     for name in _NUMBERS:

@@ -1,7 +1,7 @@
 """The configuration of a run: `TrainConfig`, and what fine-tuning shares with it.
 
-A default of None leaves the value to the DeepSpeed JSON or the model. What is FIXED must stay the
-same when a run resumes, what is REPORTED may change, and a line reports it. No flag is a prefix of
+A default of None leaves the value to the DeepSpeed JSON or the model. FIXED options must stay the
+same when a run resumes. REPORTED options may change, and a line reports it. No flag is a prefix of
 a launcher's flags: argparse would take it for theirs even after the name of the script.
 """
 
@@ -50,7 +50,7 @@ VALIDATION = "validation, tasks and samples"
 LOG = "log, and what goes wrong"
 """Titles in `--help`, next to those of the flags of a run: DATA, END, BATCH."""
 EPOCH = "epoch"
-"""What `save_every` and `eval_every` may be instead of steps."""
+"""Another value of `save_every` and `eval_every` than a number of steps."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
 REPORTED: Mapping[str, bool] = {"reported": True}
 """Metadata of options that a run may change as it resumes, and then reports."""
@@ -60,7 +60,7 @@ def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], floa
     """Return a function from a flag's text to a number for which something holds.
 
     Args:
-        meaning: What it is then: "a number above 0".
+        meaning: Its description in messages: "a number above 0".
         holds: Of NaN nothing holds.
     """
 
@@ -82,7 +82,7 @@ share = number("a number from 0 to below 1", lambda x: 0 <= x < 1)
 
 
 def run_folder(text: str) -> Path:
-    """Return the folder of a run's checkpoints, which is not a dataset."""
+    """Return the folder of a run's checkpoints, which must not be a dataset."""
     folder = local_path(text)
     if (folder / NAME).is_file():
         raise argparse.ArgumentTypeError(
@@ -175,7 +175,7 @@ class RunConfig(RankCommand):
 
     @classmethod
     def read(cls, words: Sequence[str], program: str) -> Self:
-        """Return what a command line describes: its flags, before them its recipe, and its JSON.
+        """Return the configuration of a command line: its recipe, then its flags, and its JSON.
 
         Raises:
             UserError: A flag is unknown, or a value is invalid.
@@ -222,7 +222,7 @@ def _options_with(config: RunConfig, metadata: Mapping[str, bool]) -> dict[str, 
 
 
 def _adam_flags(deepspeed: Mapping[str, Any]) -> list[str]:
-    """Return what the optimizer of DeepSpeed's JSON says, as flags."""
+    """Return the options of the optimizer in DeepSpeed's JSON, as flags."""
     words = []
     for name, value in adam_of(deepspeed).items():
         values = value if isinstance(value, list) else [value]
@@ -253,21 +253,21 @@ class TrainConfig(RunConfig, RunOptions):
     max_tokens: int | None = option(None, type=positive)
     """End after this many tokens (samples x --length) instead of --max-steps."""
     epochs: float | None = option(None, metavar="N", type=above_zero)
-    """End once as many samples were taken as there are windows in the data, so many times. Default:
+    """End after this many epochs; an epoch has as many samples as the data have windows. Default:
     1, without --max-steps and --max-tokens."""
     eval_every: int | str = option(1000, metavar="N", type=_or_epoch(count), group=VALIDATION)
     """Steps between validations; 0: none; epoch: one at the end of each."""
     eval_samples: int = option(1024, type=count)
     """Windows of a validation, the same each time, spread over all there are; 0: all."""
     eval_task: tuple[str, ...] = option((), metavar="NAME=FILE", action="append")
-    """At every --eval-every also ask a task of a file, as hellaswag=FILE; may be repeated
+    """At every --eval-every also run the benchmark of a file, as hellaswag=FILE; may be repeated
     (docs/using.md has the tasks)."""
     sample_every: int = option(0, type=count)
     """Steps between texts that the model makes of --sample-prompts; 0: none."""
     sample_prompts: Path | None = option(None, metavar="FILE", type=local_path)
     """A file of prompts, as of trainer.generate; the first rank reads it."""
     sample_tokens: int = option(64, type=positive)
-    """The most tokens of a blank of a sample."""
+    """Tokens of a blank of a sample at most."""
 
     @property
     def counts_epochs(self) -> bool:
@@ -278,16 +278,16 @@ class TrainConfig(RunConfig, RunOptions):
         if self.extend_positions and self.init_from is None:
             raise UserError("--extend-positions says how to read --init-from PATH: give both.")
         if self.eval_task and not self.eval_every:
-            raise UserError("--eval-task is asked at every --eval-every, which is 0: give steps.")
+            raise UserError("--eval-task runs at every --eval-every, which is 0: give steps.")
         if (self.sample_every > 0) is (self.sample_prompts is None):
             raise UserError(
-                "--sample-every N says when and --sample-prompts FILE says of what samples are "
-                "written: give both."
+                "--sample-every N, the steps between samples, and --sample-prompts FILE belong "
+                "together: give both."
             )
 
     @property
     def model_name(self) -> str:
-        """What the model is called in messages."""
+        """The model's name in messages."""
         return self.model or str(self.init_from)
 
     @cached_property

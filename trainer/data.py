@@ -25,7 +25,7 @@ from trainer.blanks.objective import BlankInfilling, BlankOptions
 from trainer.config import TrainConfig
 from trainer.distributed import Ranks
 from trainer.loader import Loader, Tensors, datasets_of, read_once
-from trainer.metrics import CAUSAL_TASK
+from trainer.metrics import CAUSAL_OBJECTIVE
 from trainer.model.sizes import SIZES, ModelConfig
 
 _BOOLS = {"true": True, "false": False, "1": True, "0": False}
@@ -33,7 +33,7 @@ _BOOLS = {"true": True, "false": False, "1": True, "0": False}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunData:
-    """What a run trains on and is validated with."""
+    """The data that a run trains on and is validated with."""
 
     run: Run
     sampler: Sampler
@@ -53,7 +53,7 @@ class RunData:
 
     @property
     def tokenizer(self) -> dict[str, str]:
-        """What identifies the tokenizer."""
+        """The name and checksum of the tokenizer."""
         tokenizer = self.sampler.streams[0].dataset.manifest.tokenizer
         return {"name": tokenizer.name, "sha256": tokenizer.sha256}
 
@@ -106,12 +106,12 @@ class RunData:
         }
 
     def _complete(self, batch: Tensors) -> Tensors:
-        """Return a batch with what a causal one lacks and one with blanks has already."""
+        """Return a batch with objectives, and documents if isolated, which one with blanks has."""
         if self.blanks is not None:
             return batch
-        task = torch.full((len(batch["tokens"]),), CAUSAL_TASK, dtype=torch.int8)
+        objective = torch.full((len(batch["tokens"]),), CAUSAL_OBJECTIVE, dtype=torch.int8)
         pieces = {"pieces": _document_numbers(batch)} if self.isolate else {}
-        return {**batch, **pieces, "task": task}
+        return {**batch, **pieces, "objective": objective}
 
 
 def open_data(config: TrainConfig, run: Run, shape: ModelConfig) -> RunData:

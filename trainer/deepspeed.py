@@ -1,4 +1,4 @@
-"""A DeepSpeed JSON file: read, and completed with what the run decides.
+"""A DeepSpeed JSON file: read, checked, and completed with the values that the run decides.
 
 DeepSpeed (0.19) checks the values of its sections, but ignores top-level keys that it does not
 know: these are refused here, as are those of which the trainer itself decides. "auto" and null
@@ -23,7 +23,7 @@ CONFIGS = Path(__file__).parent / "configs"
 FINETUNE = CONFIGS / "finetune"
 """The recipes of trainer.finetune."""
 
-_LONGEST = 60
+_MAX_SHOWN = 60
 """Characters of a value that a message shows."""
 BF16, FP16, FP32 = "bf16", "fp16", "fp32"
 AUTO = "auto"
@@ -150,7 +150,7 @@ def _without_auto(value: Any) -> Any:
 
 def _shown(value: Any) -> str:
     shown = ascii(value)
-    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+    return shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}…"
 
 
 def stage_of(content: Mapping[str, Any]) -> int:
@@ -181,7 +181,7 @@ def with_precision(
 
     Args:
         content: the settings.
-        wanted: bf16, fp16, fp32, auto, or None for what the settings say, else auto.
+        wanted: bf16, fp16, fp32, auto, or None for that of the settings, else auto.
         supported: by the device, best first; auto takes the first.
 
     Raises:
@@ -216,11 +216,11 @@ def with_precision(
 def micro_batch_of(
     content: Mapping[str, Any], wanted: int | None, *, sizes: Sequence[int], world: int
 ) -> int:
-    """Return how many samples a rank computes at a time, for all sizes of the global batch.
+    """Return how many samples each rank computes at a time, for all sizes of the global batch.
 
     Args:
         content: DeepSpeed's settings.
-        wanted: what the command line says, which wins.
+        wanted: on the command line, which wins.
         sizes: of the global batch.
         world: number of ranks.
 

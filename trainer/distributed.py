@@ -220,7 +220,7 @@ class Stop:
         self._ranks = ranks
         self._heard = dict.fromkeys(_SIGNALS, False)
         self._former_handlers: dict[int, Any] = {}
-        self._is_told = os.environ.get("RANK", "0") != "0"
+        self._is_reported = os.environ.get("RANK", "0") != "0"
 
     def __enter__(self) -> "Stop":
         for number in _SIGNALS:
@@ -234,19 +234,19 @@ class Stop:
             signal.signal(number, handler)
 
     def _hear(self, number: int, _frame: FrameType | None) -> None:
-        self._tell()
+        self._report()
         self._heard[signal.Signals(number)] = True
 
-    def _tell(self) -> None:
+    def _report(self) -> None:
         """Say once, on the first rank, what comes."""
-        if not self._is_told:
-            self._is_told = True
+        if not self._is_reported:
+            self._is_reported = True
             with suppress(OSError):  # the terminal may be closed
                 tell("stopping: this step is finished, then the run is saved", start="\n")
 
     @property
     def is_asked(self) -> bool:
-        """Whether this process was asked; the other ranks may not know it yet."""
+        """Whether this process has received a signal; other ranks may not know it yet."""
         return any(self._heard.values())
 
     def exit_code(self) -> int:
@@ -256,5 +256,5 @@ class Stop:
         ).tolist()
         codes = [128 + number for number, count in zip(_SIGNALS, counts, strict=True) if count]
         if codes:
-            self._tell()  # another rank may have been asked alone
+            self._report()  # the signal may have reached another rank only
         return max(codes, default=0)

@@ -29,7 +29,7 @@ from shards.commands.shown import visible_line
 from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from shards.sampling.permutation import derive, text_key
-from trainer.checkpoint import after_removal
+from trainer.checkpoint import IF_REMOVED
 from trainer.config import RunConfig
 from trainer.deepspeed import FP32, precision_of, stage_of
 from trainer.distributed import DTYPES, Ranks
@@ -46,13 +46,11 @@ WEIGHTS_SPLIT = 3
 _MODEL_INPUTS = ("tokens", "targets", "loss_mask", "position_ids", "sep", "pieces")
 _MONITORS = {"wandb": "wandb", "comet": "comet_ml", "tensorboard": "tensorboard"}
 """Sections of DeepSpeed's JSON, and the package that each needs."""
-_ROWS = (*_MODEL_INPUTS, "source", "task")
+_ROWS = (*_MODEL_INPUTS, "source", "objective")
 _AMPERE = (8, 0)
 """The first CUDA capability that Triton still supports and that computes in bf16."""
 _MAX_STAGE = 2
 """Of ZeRO, to be compiled: at stage 3 weights are gathered within what would be compiled."""
-_LONGEST = 200
-"""Characters of an error that a line repeats."""
 _log = logging.getLogger(__name__)
 
 
@@ -263,8 +261,7 @@ class DeepSpeedEngine:
         explained = explain_damage(
             folder / tag,
             f"DeepSpeed could not read {folder / tag}",
-            ": it was damaged or changed. Bring it back as it was, or remove it, and the run "
-            f"{after_removal(folder, step)}.",
+            f": it was damaged or changed. Restore it, or {IF_REMOVED}.",
         )
         # With bf16 and sums of gradients in fp32, DeepSpeed prints the name of a function.
         with explained, weights_only(deepspeed_types()), redirect_stdout(io.StringIO()):
@@ -272,8 +269,8 @@ class DeepSpeedEngine:
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:
             raise DamageError(
-                f"{folder / tag} does not hold step {step}, although its file list says so: remove "
-                f"it, and the run {after_removal(folder, step)}."
+                f"{folder / tag} does not hold step {step}, although its file list says so. "
+                f"Restore it, or {IF_REMOVED}."
             )
 
     def _repair_optimizer(self, options: Sequence[Mapping[str, Any]]) -> None:
@@ -394,7 +391,7 @@ class DeepSpeedEngine:
 def micro_batches(batch: Tensors, size: int) -> list[Tensors]:
     """Return the rows of a batch, `size` at a time, each part as wide as its loss reaches.
 
-    What follows the last token with loss in any row has no influence on the loss.
+    Tokens after the last one with loss in any row have no influence on the loss.
 
     Args:
         batch: one row per sample.
@@ -417,7 +414,7 @@ def _reach(part: Tensors) -> int:
 
 
 def seed_of(seed: int, purpose: str, *place: int) -> int:
-    """Return what PyTorch's generator begins with, for a purpose at a place in a run."""
+    """Return a seed of PyTorch's generator, for a purpose at a place in a run."""
     key = np.array([text_key(seed, purpose)], np.uint64)
     for number in place:
         key = derive(key, np.array([number]))
@@ -438,7 +435,7 @@ def use_deterministic_kernels() -> None:
 def is_compiled(*, stage: int, ranks: Ranks) -> bool:
     """Return whether a run is compiled; all ranks call this, and compile if each of them can.
 
-    Why not, the first one reports, except for a CPU, of which nobody expects it.
+    If not, the first rank reports why, except on a CPU, where nobody expects it.
 
     Args:
         stage: of ZeRO.
@@ -464,12 +461,11 @@ def _problem(device: torch.device, *, stage: int) -> str | None:
 
 
 def _problem_of_trial(device: torch.device) -> str | None:
-    """Return what goes wrong when something small is compiled: Triton, a compiler, its headers."""
+    """Return the error of compiling a small function: of Triton, a compiler or its headers."""
     try:
         torch.compile(torch.nn.functional.gelu)(torch.ones(64, device=device))
     except Exception as error:  # noqa: BLE001  of torch, Triton or the compiler: it is reported
-        text = " ".join(str(error).split()) or type(error).__name__
-        return f"torch.compile does not work here ({text[:_LONGEST]})"
+        return f"torch.compile does not work here ({one_line(error)})"
     return None
 
 

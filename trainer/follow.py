@@ -37,7 +37,7 @@ from trainer.loader import scatters_read
 
 @dataclass(eq=False)
 class DatasetWatcher:
-    """What is decided of a run's data: switches so far, and whether more may come."""
+    """The decisions about a run's data: the switches so far, and whether more may come."""
 
     config: TrainConfig
     run: Run
@@ -113,7 +113,7 @@ class DatasetWatcher:
         return self.ranks.run_on_all_ranks(lambda: switch_version(run, position, numbers=numbers))
 
     def _share(self, run: Run) -> NodeShare:
-        """Return what this rank reads of the data."""
+        """Return this rank's part of the data."""
         rank, world = self.ranks.rank, self.ranks.world
         scatters = {
             scatter
@@ -207,7 +207,7 @@ def _resumed(given: Run, saved: Run, checkpoint: Checkpoint) -> Run:
         except UserError as error:
             raise UserError(
                 f"this run cannot resume, because {data.dataset}, which it was trained on, is "
-                f"gone: {error} Bring the dataset back as it was, or start a new run on the "
+                f"gone: {error} Restore the dataset, or start a new run on the "
                 f"present one from the weights: --init-from {checkpoint.folder} --save OTHER."
             ) from error
     return run

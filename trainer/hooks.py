@@ -1,22 +1,37 @@
-"""What the command of training lets a run do with its model: benchmarks, and samples of text.
+"""The hooks that the command of training adds to a run: benchmarks, and samples of text.
 
 They are loaded where a flag asks for them only.
 """
 
 from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from trainer.config import TrainConfig
 from trainer.distributed import Ranks, Stop
-from trainer.import_weights.load import broadcast_weights
 from trainer.log import TASKS, RunLog
 from trainer.pretraining import PretrainTask
 from trainer.pretraining import train as train_with
 from trainer.trainer import Hook
 
+if TYPE_CHECKING:
+    from trainer.import_weights.loaded_model import ModelSource
+
 
 def train(config: TrainConfig, ranks: Ranks) -> int:
     """Train and return the exit code, with the hooks that the flags ask for."""
-    return train_with(config, ranks, load_weights=broadcast_weights, make_hooks=_make_hooks)
+    load_weights = None
+    if config.init_from is not None:
+        from trainer.import_weights.load import broadcast_weights  # noqa: PLC0415  not in every run
+
+        load_weights = partial(
+            broadcast_weights,
+            config.init_from,
+            extend_positions=config.extend_positions,
+            ranks=ranks,
+        )
+    return train_with(config, ranks, load_weights=load_weights, make_hooks=_make_hooks)
 
 
 def _make_hooks(task: PretrainTask, stop: Stop) -> Sequence[Hook]:
@@ -31,7 +46,7 @@ def _make_hooks(task: PretrainTask, stop: Stop) -> Sequence[Hook]:
     if task.config.sample_prompts is not None:
         from trainer.generate.samples import open_samples  # noqa: PLC0415  not in every run
 
-        samples = open_samples(task, task.config.sample_prompts, stop=stop)
+        samples = open_samples(task, _source(task), task.config.sample_prompts, stop=stop)
         hooks.append(
             Hook(
                 every=task.config.sample_every,
@@ -41,11 +56,21 @@ def _make_hooks(task: PretrainTask, stop: Stop) -> Sequence[Hook]:
     return hooks
 
 
+def _source(task: PretrainTask) -> "ModelSource":
+    """Return the description of a run's model that prompts and benchmarks need."""
+    from trainer.import_weights.loaded_model import source_of_run  # noqa: PLC0415  not in every run
+
+    data = tuple(str(dataset.directory) for dataset in task.data.datasets)
+    identity = task.state.resume_fingerprint["identity"]
+    return source_of_run(identity, path=Path(data[0]), data=data, step=task.state.step)
+
+
 def _benchmarks(task: PretrainTask) -> Hook:
     from trainer.evaluate.benchmarks import benchmarks_of, main_figures  # noqa: PLC0415  not in every run
 
     state = task.state
-    benchmarks = state.ranks.run_on_all_ranks(lambda: benchmarks_of(task))
+    source = _source(task)
+    benchmarks = state.ranks.run_on_all_ranks(lambda: benchmarks_of(task, source))
 
     def act(step: int, log: RunLog, stop: Stop) -> None:
         figures = benchmarks.score(state.engine.forward_eval, stop=stop.exit_code)

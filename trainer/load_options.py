@@ -19,6 +19,6 @@ class LoadOptions:
     """The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, tiktoken:NAME,
     hf:FILE). Default: the one that the data hold."""
     dtype: str = option("auto", choices=("auto", "fp32", "bf16", "fp16"))
-    """What the weights are computed in. auto: bf16 where the device supports it, else fp32."""
+    """The type of the weights. auto: bf16 where the device supports it, else fp32."""
     device: str | None = option(None, metavar="NAME")
     """Where: cuda, cuda:1, cpu. Default: an accelerator if there is one."""

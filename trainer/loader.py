@@ -6,7 +6,7 @@
     for batch in loader:
         loss = model(batch["tokens"], batch["targets"], batch["loss_mask"])
 
-What a rank gets depends only on the sampler and the position: the number of samples that all ranks
+The batches of a rank depend only on the sampler and the position: how many samples all ranks
 together have consumed. `state_dict` holds it, and `load_state_dict` continues from it, on whatever
 number of ranks and with whatever batch size the new loader has.
 """
@@ -89,7 +89,7 @@ class Loader(IterableDataset[Tensors]):
         position_ids   int64 [b, 2, n]     positions, positions in a block
         sep            int64 [b]           tokens that all tokens attend to
         lengths, keys  int64 [b]           as above
-        task           int8  [b]           `trainer.blanks.objective.Objective`
+        objective      int8  [b]           `trainer.blanks.objective.Objective`
         source         int64 [b]           as above
         pieces         int64 [b, n]        document of each token, -1 in the padding; on request
 
@@ -113,7 +113,7 @@ class Loader(IterableDataset[Tensors]):
     boundaries: bool = False
     """Report where documents begin in causal windows."""
     blanks: BlankInfilling | None = None
-    """Turns GLM windows into what a GLM is trained on."""
+    """Turns GLM windows into the rows that a GLM is trained on."""
     pin_memory: bool = False
     """Put batches in page-locked memory, which a GPU copies from asynchronously; needs CUDA."""
     steps: int | None = None

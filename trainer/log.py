@@ -1,4 +1,4 @@
-"""What a run reports: lines of JSON, TensorBoard, and lines or a progress bar on the terminal.
+"""The log of a run: lines of JSON, TensorBoard, and lines or a progress bar on the terminal.
 
     RUN/log.jsonl       one line per event, {"event": "train", "step": 20, "loss": 6.1, …}
     RUN/tensorboard/    the same figures
@@ -12,8 +12,9 @@ import json
 import logging
 import math
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from functools import partial
 from io import FileIO
 from pathlib import Path
 from typing import Any
@@ -109,17 +110,17 @@ class RunLog:
         """Log the figures of an event, and show the main ones.
 
         Args:
-            event: what they are of.
+            event: TRAIN, VALIDATION and so on.
             step: after which they were counted.
             figures: by name.
             samples: how many were taken up to the step; None: the monitors get nothing.
-            line: what is shown instead.
+            line: to show instead.
         """
         # JSON has no NaN and no infinity.
         plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
         self._append({"event": event, "step": step, **plain})
         if self._board is not None:
-            self._board.add_scalars(event, figures, step)
+            self._board.write(partial(_add_scalars, event=event, figures=figures, step=step))
         if samples is not None:
             self._monitor(event, figures, samples)
         shown = [
@@ -135,7 +136,8 @@ class RunLog:
             {"event": SAMPLE, "step": step, "number": number, "prompt": prompt, "text": text}
         )
         if self._board is not None:
-            self._board.add_text(f"{SAMPLE}/{number}", visible(text), step)
+            name, shown = f"{SAMPLE}/{number}", visible(text)
+            self._board.write(lambda writer: writer.add_text(name, shown, step))
         self.say(f"step {step:,}/{self._steps:,}  {SAMPLE}  {text}")
 
     def _append(self, event: Mapping[str, object]) -> None:
@@ -161,9 +163,17 @@ class RunLog:
 
     def close(self) -> None:
         """Close files and progress bar."""
-        for output in (self._file, self._board, self._bar):
+        if self._board is not None:
+            self._board.write(lambda writer: writer.close())
+        for output in (self._file, self._bar):
             if output is not None:
                 output.close()
+
+
+def _add_scalars(writer: Any, *, event: str, figures: Mapping[str, float], step: int) -> None:
+    for name, value in figures.items():
+        writer.add_scalar(f"{event}/{visible_line(name)}", value, step)
+    writer.flush()
 
 
 def _event(line: bytes) -> dict[str, Any] | None:
@@ -206,7 +216,7 @@ def _move_later_events(path: Path, step: int) -> None:
 
 
 class _Board:
-    """The files that TensorBoard shows. Where they cannot be written, the run continues without."""
+    """TensorBoard's files. Where they cannot be written, the run continues without them."""
 
     def __init__(self, folder: Path, step: int) -> None:
         """Open the files in a folder; figures after a step are to be shown from these alone."""
@@ -221,35 +231,18 @@ class _Board:
                 "no TensorBoard log: pip install tensorboard for one; log.jsonl has all figures"
             )
             return
-        with self._errors_reported():
-            # TensorBoard then ignores later steps in earlier files of the same folder.
-            self._writer = SummaryWriter(str(folder), purge_step=step + 1)
+        # TensorBoard then ignores later steps in earlier files of the same folder.
+        self._writer = self._attempt(lambda: SummaryWriter(str(folder), purge_step=step + 1))
 
-    def add_scalars(self, event: str, figures: Mapping[str, float], step: int) -> None:
-        """Write the figures of an event."""
-        with self._errors_reported():
-            for name, value in figures.items() if self._writer else ():
-                self._writer.add_scalar(f"{event}/{visible_line(name)}", value, step)
-            if self._writer:
-                self._writer.flush()
+    def write(self, act: Callable[[Any], None]) -> None:
+        """Let a function write with TensorBoard's writer, if there is one."""
+        if self._writer is not None:
+            self._attempt(lambda: act(self._writer))
 
-    def add_text(self, name: str, text: str, step: int) -> None:
-        """Write a text."""
-        with self._errors_reported():
-            if self._writer:
-                self._writer.add_text(name, text, step)
-
-    def close(self) -> None:
-        """Close the files."""
-        with self._errors_reported():
-            if self._writer:
-                self._writer.close()
-
-    @contextmanager
-    def _errors_reported(self) -> Iterator[None]:
-        """Report an error of the disk once, and write nothing more."""
+    def _attempt(self, act: Callable[[], Any]) -> Any:
+        """Return a function's result; report an error of the disk once, and write no more."""
         try:
-            yield
+            return act()
         except OSError as error:
             self._writer = None
             _log.warning(
@@ -259,3 +252,4 @@ class _Board:
                 error.strerror or error,
                 NAME,
             )
+            return None

@@ -1,4 +1,4 @@
-"""What a run measures: loss by source and objective, speed, the share of a device's peak."""
+"""Measurements of a run: loss by source and objective, speed, the share of a device's peak."""
 
 import math
 import re
@@ -13,26 +13,26 @@ from numpy.typing import NDArray
 from trainer.distributed import DTYPES, Ranks
 from trainer.model.loss import LossSums
 
-TASKS = ("spans", "sentences", "generation", "causal")
+OBJECTIVES = ("spans", "sentences", "generation", "causal")
 """Objectives by number: those of `blanks.objective.Objective`, then predicting the next token."""
-CAUSAL_TASK = TASKS.index("causal")
+CAUSAL_OBJECTIVE = OBJECTIVES.index("causal")
 
 _LOSS, _CORRECT, _TARGETS = range(3)
 
 
 @dataclass(frozen=True)
 class LossTally:
-    """Sums over samples, by source and task; tallies can be added."""
+    """Sums over samples, by source and objective; tallies can be added."""
 
     sources: tuple[str, ...]
     """Names; the figures of equal ones are merged."""
     sums: NDArray[np.float64]
-    """[sources, tasks, 3]: loss in nats, correct tokens, tokens with loss."""
+    """[sources, objectives, 3]: loss in nats, correct tokens, tokens with loss."""
 
     @classmethod
     def empty(cls, sources: Sequence[str]) -> "LossTally":
         """Return a tally of no samples."""
-        return cls(tuple(sources), np.zeros((len(sources), len(TASKS), 3)))
+        return cls(tuple(sources), np.zeros((len(sources), len(OBJECTIVES), 3)))
 
     def with_sources(self, sources: Sequence[str]) -> "LossTally":
         """Return this tally with further sources after its own."""
@@ -44,9 +44,9 @@ class LossTally:
         """Return this tally with the samples of a batch added; waits for the device."""
         columns = torch.stack([column.detach().double() for column in sums]).cpu().numpy()
         source = batch["source"].cpu().numpy().astype(np.int64)
-        task = batch["task"].cpu().numpy().astype(np.int64)
-        cells = source * len(TASKS) + task
-        size = len(self.sources) * len(TASKS)
+        objective = batch["objective"].cpu().numpy().astype(np.int64)
+        cells = source * len(OBJECTIVES) + objective
+        size = len(self.sources) * len(OBJECTIVES)
         added = np.stack([np.bincount(cells, column, minlength=size) for column in columns], 1)
         return LossTally(self.sources, self.sums + added.reshape(self.sums.shape))
 
@@ -68,14 +68,14 @@ class LossTally:
         return float(self.sums[..., _LOSS].sum() / max(1, self.num_targets))
 
     def figures(self) -> dict[str, float]:
-        """Return loss and accuracy: in total, and by source and by task where there are several."""
+        """Return loss and accuracy, in total and for each of several sources and objectives."""
         named_sums = {"": self.sums}
-        by_task = {f"/{name}": self.sums[:, [i]] for i, name in enumerate(TASKS)}
+        by_objective = {f"/{name}": self.sums[:, [i]] for i, name in enumerate(OBJECTIVES)}
         by_source = {
             f"/{name}": self.sums[[i for i, other in enumerate(self.sources) if other == name]]
             for name in self.sources
         }
-        for groups in (by_task, by_source):
+        for groups in (by_objective, by_source):
             nonempty = {name: sums for name, sums in groups.items() if sums[..., _TARGETS].any()}
             if len(nonempty) > 1:
                 named_sums |= nonempty

@@ -82,12 +82,12 @@ def draw(folders: Sequence[Path], output: Path) -> None:
 def _panels(runs: Iterable[Sequence[dict[str, Any]]]) -> list[tuple[str, str, str]]:
     """Return event, figure and title of each panel."""
     logs = list(runs)
-    asked = (panel for panel in _OF_TASKS if any(curves(log, *panel[:2]) for log in logs))
-    return [*_PANELS, *asked]
+    drawn = (panel for panel in _OF_TASKS if any(curves(log, *panel[:2]) for log in logs))
+    return [*_PANELS, *drawn]
 
 
 def _label(*names: str) -> str:
-    # What stands between two dollars is mathematics to matplotlib.
+    # matplotlib reads text between two dollars as mathematics.
     return visible_line(" ".join(filter(None, names)) or "all").replace("$", r"\$")
 
 
@@ -98,7 +98,7 @@ class Plot(Command):
     STOPPED = "no picture was written"
 
     runs: tuple[Path, ...] = option(MISSING, flag=WORD, nargs="+", type=local_path, metavar="RUN")
-    """what --save named"""
+    """folders given as --save"""
     output: Path | None = option(None, type=local_path, metavar="FILE")
     """a .png, .svg or .pdf. Default: RUN/curves.png"""
 

@@ -1,12 +1,16 @@
-"""A run that learns the windows of a dataset."""
+"""Pretraining: a run that learns the windows of a dataset.
+
+`train` opens the data, the checkpoint to resume from and the engine (`open_task`), and gives them
+to the `Trainer`. `PretrainTask` then takes each step, validates, and reads newer data with
+--follow.
+"""
 
 import math
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from shards.commands.progress import counted
 from shards.commands.table import called
@@ -28,10 +32,9 @@ from trainer.loader import Tensors
 from trainer.log import VALIDATION, RunLog
 from trainer.metrics import LossTally, StepResult
 from trainer.model.loss import LossSums
-from trainer.model.model import GLM
 from trainer.resume import find_resume_point
 from trainer.saver import run_folder_locked
-from trainer.train_state import RunSpec, TrainState, init_train_state
+from trainer.train_state import LoadWeights, RunSpec, TrainState, init_train_state
 from trainer.trainer import Hook, Trainer, TrainingTask
 
 
@@ -56,7 +59,7 @@ class PretrainTask(TrainingTask):
         self._tally = LossTally.empty(source_names(self.data.sampler.streams))
 
     def train_step(self, step: int, *, lr: float) -> StepResult:
-        """Take a step."""
+        """Train on the next batch."""
         begin = time.perf_counter()
         batch = next(self._batches)
         waited = time.perf_counter() - begin
@@ -132,7 +135,7 @@ class PretrainTask(TrainingTask):
         return every > 0 and (step == self.state.steps or step % every == 0)
 
     def checkpoint_state(self, step: int) -> dict[str, Any]:
-        """Return what a checkpoint records of the run and its data."""
+        """Return the task's part of a checkpoint: the run and its data."""
         run = self.data.run
         position = run.position_of(step)
         if run.followed is not None:
@@ -165,7 +168,7 @@ class PretrainTask(TrainingTask):
         ]
 
     def _epochs(self) -> str:
-        """Return how many windows an epoch has, where that decides something."""
+        """Return the number of windows in an epoch, where that decides something."""
         if self.config.epochs is not None:
             epochs = self.config.epochs
             ends = "one epoch" if epochs == 1 else f"{epochs:g} epochs"
@@ -173,7 +176,7 @@ class PretrainTask(TrainingTask):
         return f"; an epoch is {self.epoch:,} windows" if self.epoch else ""
 
     def _data_lines(self) -> list[str]:
-        """Return what a run reads that follows its data, or could."""
+        """Return lines about newer manifests, which a run follows or could follow."""
         numbers = numbers_of(self.data.run)
         shown = _describe_numbers(self.data.run)
         if self.config.follow:
@@ -202,7 +205,7 @@ def evaluate(
     They are the same windows with the same blanks each time, each counted once.
 
     Args:
-        losses: what the model gives of windows, without gradients.
+        losses: computes the model's losses of windows, without gradients.
         data: holds the windows.
         at_once: windows that a rank computes at once.
         ranks: all of them call this; each computes its part.
@@ -224,23 +227,15 @@ def evaluate(
     return tally.summed_over(ranks)
 
 
-class LoadWeights(Protocol):
-    """Loads weights into a model of `make_model`; all ranks call it."""
-
-    def __call__(self, path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:
-        """Load the weights at a path; the model may have more positions if that is said."""
-
-
 def open_task(
-    config: TrainConfig, ranks: Ranks, *, load_weights: LoadWeights, trains: bool = True
+    config: TrainConfig, ranks: Ranks, *, load_weights: LoadWeights | None
 ) -> PretrainTask:
     """Return the windows of a run that is ready to learn them; all ranks call this.
 
     Args:
         config: the run.
         ranks: of the run.
-        load_weights: loads what --init-from names.
-        trains: whether it is to take steps, so that it may not have passed its end.
+        load_weights: loads what --init-from names; None without the flag.
 
     Raises:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
@@ -248,24 +243,17 @@ def open_task(
     parts = {"loader": dict, "loader.position": int, "loader.shards": dict, "run": dict}
     checkpoint = find_resume_point(config, ranks, parts=parts)
     run = resolve_run(config, ranks, checkpoint=checkpoint)
-    counts = config.epochs is not None or EPOCH in (config.save_every, config.eval_every)
-    epoch = ranks.run_on_all_ranks(lambda: _epoch(run)) if counts else 0
+    epoch = ranks.run_on_all_ranks(lambda: _epoch(run)) if config.counts_epochs else 0
     if run.steps is None:
         # The last step is filled with windows of the next epoch.
         windows = max(1, math.ceil((config.epochs or 0) * epoch))
         run = replace(run, steps=run.step_of(windows - 1) + 1)
     now = before_later_switches(run, run.position_of(checkpoint.step if checkpoint else 0))
     data = open_everywhere(config, now, ranks)
-    init = config.init_from
-
-    def load(model: GLM) -> None:
-        if init is not None:
-            load_weights(init, model, extend_positions=config.extend_positions, ranks=ranks)
-
     spec = RunSpec(
         shape=data.shape,
         seed=run.seed,
-        load_weights=None if init is None else load,
+        load_weights=load_weights,
         sizes=[batch.size for batch in run.batches],
         steps=run.steps or 0,
         identity={
@@ -274,7 +262,7 @@ def open_task(
         },
         check=lambda checkpoint: _check_same_data(checkpoint, data),
     )
-    state = init_train_state(config, spec, checkpoint=checkpoint, ranks=ranks, trains=trains)
+    state = init_train_state(config, spec, checkpoint=checkpoint, ranks=ranks)
     watcher = DatasetWatcher(config, run, ranks=ranks)
     return PretrainTask(config=config, state=state, data=data, epoch=epoch, watcher=watcher)
 
@@ -323,7 +311,7 @@ def train(
     config: TrainConfig,
     ranks: Ranks,
     *,
-    load_weights: LoadWeights,
+    load_weights: LoadWeights | None,
     make_hooks: Callable[[PretrainTask, Stop], Sequence[Hook]],
 ) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it.
@@ -331,7 +319,7 @@ def train(
     Args:
         config: the run.
         ranks: of the run.
-        load_weights: loads what --init-from names.
+        load_weights: loads what --init-from names; None without the flag.
         make_hooks: makes the hooks, which run after some steps; all ranks call it.
     """
 

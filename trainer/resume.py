@@ -9,11 +9,11 @@ from shards.commands.flags import flag_of
 from shards.errors import DamageError, UserError
 from shards.manifest import distinct_labels
 from trainer.checkpoint import (
+    IF_REMOVED,
     LATEST,
     VERSION,
     Checkpoint,
     NoCheckpointError,
-    after_removal,
     check_files,
     find_checkpoint,
     find_later_steps,
@@ -22,7 +22,7 @@ from trainer.config import RESUME_AUTO, RESUME_NONE, RunConfig
 from trainer.distributed import CollectiveError, Ranks
 
 _OWN = {"loader", "progress"}
-"""What checkpoints of one command alone record: of trainer.train, of trainer.finetune."""
+"""Parts of the state that only trainer.train, or only trainer.finetune records."""
 _FOREVER = 2**62
 """Beyond any position."""
 _log = logging.getLogger(__name__)
@@ -36,7 +36,7 @@ def find_resume_point(
     Args:
         config: of the run.
         ranks: all of them call this.
-        parts: what only checkpoints of this command record, as a.b for a part of a part, and the
+        parts: the parts that only checkpoints of this command have, as a.b for nested ones, and the
             types; whole numbers are from 0 on.
     """
     checkpoint = _find_checkpoint(config, ranks)
@@ -71,8 +71,7 @@ def _check_state(checkpoint: Checkpoint, parts: Mapping[str, type]) -> None:
     if wrong:
         raise DamageError(
             f"{folder} does not hold the state of a run: {wrong[0]} in its whole-*.json is missing "
-            "or of a wrong type. Bring the file back as it was, or remove the folder, and the run "
-            f"{after_removal(folder.parent, checkpoint.step)}."
+            f"or of a wrong type. Restore the file, or {IF_REMOVED}."
         )
 
 
@@ -145,7 +144,7 @@ def refuse_changes(changed: Sequence[tuple[str, Any, Any]], checkpoint: Checkpoi
     """Refuse to resume a run that differs from its checkpoint.
 
     Args:
-        changed: `differences` from what it records.
+        changed: `differences` from its state.
         checkpoint: of the run.
 
     Raises:

@@ -5,7 +5,7 @@ complete and a later loss was finite: until then nobody knows whether its weight
 
 DeepSpeed's own writer leaves torn files, so ours takes its place. DeepSpeed calls it on each rank
 between collectives, so it raises nothing there: the other ranks would wait for one that met a full
-disk. What goes wrong is kept until the ranks ask for it together.
+disk. Errors are kept until the ranks collect them together.
 """
 
 import errno
@@ -47,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 @contextmanager
 def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], T]) -> Iterator[T]:
-    """Yield what `start` returns, while no other run can write into the same folder.
+    """Yield the result of `start`, while no other run can write into the same folder.
 
     The first rank alone holds the lock: the nodes of a run share the folder. All ranks call this.
 
@@ -184,7 +184,7 @@ class Saver:
     def update_state(self, step: int, changes: Mapping[str, Any]) -> None:
         """Change the state in the checkpoint of a step, if there is one; its files stay.
 
-        It is complete at any moment: where nothing but the state is new, saving it again would take
+        It is complete at any moment: where only the state is new, saving it again would remove
         the only one away first.
 
         Args:
@@ -240,7 +240,7 @@ class Saver:
 
 
 def _make_empty(folder: Path) -> None:
-    """Make the folder of a checkpoint, instead of one of the same step."""
+    """Make the folder of a checkpoint, and remove an earlier one of the same step."""
     _remove(folder)
     with _explained(folder):
         make_folder(folder)
@@ -285,7 +285,7 @@ def _write_torch(state: Mapping[str, Any], path: Path) -> FileEntry:
         with atomic_write(path) as handle:
             try:
                 torch.save(state, handle)  # type: ignore[arg-type]  # it only calls write and flush
-            except RuntimeError as error:  # of ending the archive, after what went wrong
+            except RuntimeError as error:  # of ending the archive, after another error
                 raise error.__context__ or error from None
     finally:
         torch.serialization.set_crc32_options(before)

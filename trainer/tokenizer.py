@@ -32,7 +32,7 @@ class TextTokenizer:
 
         Args:
             spec: as `--tokenizer` of the pipelines: sentencepiece:FILE, tiktoken:NAME, hf:FILE.
-            tokenizer: what has been loaded already; `spec` is only its name then.
+            tokenizer: already loaded; `spec` is only its name then.
 
         Raises:
             UserError: there is none, or it cannot be used.
@@ -47,8 +47,8 @@ class TextTokenizer:
         """Return the tokenizer that made a dataset; None if the dataset does not keep it.
 
         Raises:
-            DamageError: what it keeps is damaged.
-            UserError: what it keeps cannot be loaded here.
+            DamageError: its tokenizer is damaged.
+            UserError: its tokenizer cannot be loaded here.
         """
         content, manifest = dataset.vocabulary.tokenizer, dataset.manifest
         if not content:
@@ -64,7 +64,7 @@ class TextTokenizer:
 
     @property
     def sha256(self) -> str:
-        """What identifies it in manifests and checkpoints."""
+        """Its checksum in manifests and checkpoints."""
         return self._tokenizer.fingerprint
 
     @property

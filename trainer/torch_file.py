@@ -30,7 +30,7 @@ _NAMED = re.compile(r"GLOBAL (\S+) (?:was not|whose module)")
 """In torch's refusal of a file."""
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
 """Begins a file of torch before 1.6, a sequence of pickles: they cannot be memory-mapped."""
-_LONGEST = 300
+_MAX_SHOWN = 300
 """Characters of an error of torch or DeepSpeed that a message repeats."""
 
 
@@ -54,7 +54,7 @@ def weights_only(types: Sequence[Any]) -> Iterator[None]:
 
 
 def deepspeed_types() -> list[Any]:
-    """Return the types that DeepSpeed's checkpoints hold: plain data without code of their own."""
+    """Return the types that DeepSpeed's checkpoints hold: plain data without code."""
     # DeepSpeed reads DS_ACCELERATOR when it is imported.
     from deepspeed.runtime.fp16.loss_scaler import (  # noqa: PLC0415
         DynamicLossScaler,
@@ -99,7 +99,7 @@ def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
     Errors that say nothing about the files pass: a lack of memory, a rank that is gone.
 
     Args:
-        path: what is read, a file or a folder.
+        path: the file or folder that is read.
         problem: begins the message; what was raised follows in parentheses.
         advice: ends it.
 
@@ -116,7 +116,7 @@ def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
         raise UserError(
             f"{path} was not loaded: it holds more than tensors and plain values, and reading it "
             f"could run code{f': it names {named}' if named else ''}. This trainer writes no such "
-            "file: bring it back as it was. If you trust who made it, load it elsewhere and save "
+            "file: restore it. If you trust who made it, load it elsewhere and save "
             "its weights alone, as {'module': …}."
         ) from None
     except Exception as error:
@@ -137,7 +137,7 @@ def _is_of_ranks_or_device(error: Exception) -> bool:
 
 
 def one_line(error: Exception) -> str:
-    """Return the beginning of what torch or DeepSpeed says, without control characters."""
+    """Return the beginning of an error's text, without control characters."""
     text = " ".join(str(error).split()) or type(error).__name__
     shown = ascii(text)[1:-1].rstrip(".")
-    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…"
+    return shown if len(shown) <= _MAX_SHOWN else f"{shown[:_MAX_SHOWN]}…"

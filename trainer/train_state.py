@@ -1,4 +1,4 @@
-"""What every run has before its first step: its engine, its schedule, where it is saved.
+"""The state of a run before its first step: its engine, its schedule, where it is saved.
 
 Everything that can be refused is refused here, by all ranks together.
 """
@@ -36,27 +36,29 @@ from trainer.room import check_disk, check_memory, free_memory, keeps_elsewhere
 from trainer.schedule import Schedule
 from trainer.universal import convert, needs_conversion, remove
 
+LoadWeights = Callable[[GLM], None]
+"""Loads the weights that a run begins with into a model of `make_model`; all ranks call it."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunSpec:
-    """What a run learns, as far as its start has to know."""
+    """The description of a run from which its state is made."""
 
     shape: ModelConfig
     seed: int
     """Of its weights, where none are loaded."""
     make: Callable[..., GLM] = GLM
     """Makes the model of a shape."""
-    load_weights: Callable[[GLM], None] | None
-    """Loads the weights that it begins with; None: they are drawn."""
+    load_weights: LoadWeights | None
+    """None: its first weights are drawn."""
     sizes: Sequence[int]
     """Of its batches, the first one first."""
     steps: int
     identity: Mapping[str, Any]
-    """What must stay the same throughout the run, besides model, precision and fixed options."""
+    """Values that must stay the same, besides model, precision and fixed options."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """What may change when it resumes, besides the options that are reported."""
+    """Values that may change when it resumes, besides the reported options."""
     check: Callable[[Checkpoint], None]
     """Checks that the run can resume from a checkpoint of itself."""
 
@@ -80,7 +82,7 @@ class TrainState:
     is_saved: bool
     """Whether the checkpoint of `step` is in the folder where the run is saved."""
     resume_fingerprint: Mapping[str, Any]
-    """What all its checkpoints record: `identity` and `options`."""
+    """Recorded in all its checkpoints: `identity` and `options`."""
 
     def describe_batch(self, size: int) -> str:
         """Return how the ranks share a batch of a size."""
@@ -116,16 +118,14 @@ def init_train_state(
     *,
     checkpoint: Checkpoint | None,
     ranks: Ranks,
-    trains: bool = True,
 ) -> TrainState:
     """Return a run that is ready; all ranks call this.
 
     Args:
         config: of the run.
-        spec: what it learns.
+        spec: of the run.
         checkpoint: to resume from; None: the run begins.
         ranks: of the run.
-        trains: whether it is to take steps, so that it may not have passed its end.
 
     Raises:
         UserError: the options, the model, the ranks or the checkpoint do not fit.
@@ -145,12 +145,12 @@ def init_train_state(
     step = 0 if checkpoint is None else checkpoint.step
     if checkpoint is not None:
         _check_resumed(checkpoint, spec, fingerprint, ranks)
-        if trains and step > spec.steps:
+        if step > spec.steps:
             raise CollectiveError(
                 f"the run in {checkpoint.folder.parent} has taken {step:,} steps, and would end "
                 f"after {spec.steps:,}: give it more, or another --save."
             )
-    _check_room(config, spec, deepspeed, ranks=ranks, saves=trains and step < spec.steps)
+    _check_room(config, spec, deepspeed, ranks=ranks, saves=step < spec.steps)
     return TrainState(
         config=config,
         ranks=ranks,
@@ -169,7 +169,7 @@ def _complete_settings(config: RunConfig, spec: RunSpec, ranks: Ranks) -> dict[s
     """Return DeepSpeed's settings, with a precision that all ranks have and sizes of batches.
 
     Raises:
-        CollectiveError: what is given does not fit the devices, or the ranks.
+        CollectiveError: the options do not fit the devices, or the ranks.
     """
     supported = ranks.precisions()
 

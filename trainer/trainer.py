@@ -1,9 +1,14 @@
-"""The steps of a run, whatever it learns, from where it starts to its end.
+"""The loop of a run: `Trainer.run` takes steps from the last checkpoint to the end.
 
     take a step ─▶ evaluate when due ─▶ save when due ─▶ prepare the next step ─▶ …
 
-What is learnt is a `TrainingTask`: the windows of a dataset (pretraining.py), or the items of a
-task (finetune/task.py).
+How a step is taken and evaluated is up to a `TrainingTask`, of which there are two: the windows of
+a dataset (`PretrainTask` in pretraining.py) and the items of a task (`FinetuneTask` in
+finetune/task.py). Both give micro-batches to the `DeepSpeedEngine` of the run (engine.py), which
+calls the model (model/model.py) and changes its weights.
+
+    train.py ─▶ hooks.py ─▶ pretraining.train ─▶ Trainer.run ─▶ PretrainTask.train_step
+        ─▶ DeepSpeedEngine.train_step ─▶ GLM.forward
 """
 
 import time
@@ -36,10 +41,10 @@ class Hook:
 
 
 class TrainingTask(Protocol):
-    """What a run learns; all ranks call everything, and get the same."""
+    """The part of a run that depends on its data; all ranks call everything, and get the same."""
 
     def train_step(self, step: int, *, lr: float) -> StepResult:
-        """Take a step."""
+        """Take a step: change the weights, or skip it if a loss or gradient is not finite."""
 
     def metrics(self) -> Mapping[str, float]:
         """Return loss and accuracy since the last call; they go into the log."""
@@ -72,22 +77,22 @@ class TrainingTask(Protocol):
         """Return whether a checkpoint is due after a step."""
 
     def checkpoint_state(self, step: int) -> dict[str, Any]:
-        """Return what a checkpoint records of the task."""
+        """Return the task's part of a checkpoint."""
 
     def after_save(self) -> None:
         """Use a checkpoint that is complete."""
         return
 
     def debug_hint(self, step: int) -> str:  # noqa: ARG002
-        """Return what else can be done about losses that are not finite, up to a step."""
+        """Return further advice about losses that are not finite, up to a step."""
         return ""
 
 
 class Trainer:
-    """The steps of a run."""
+    """Takes the steps of a run, logs them, and saves checkpoints."""
 
     def __init__(self, state: TrainState, task: TrainingTask, *, log: RunLog, stop: Stop) -> None:
-        """Take over a run that is ready."""
+        """Prepare to continue a run after its last step, `state.step`."""
         self._state, self._task, self._config = state, task, state.config
         self._log, self._stop = log, stop
         self.step = state.step
@@ -117,7 +122,7 @@ class Trainer:
                 self._save()
             self._prune()
         if not code:
-            self._tell_speed()
+            self._log_speed()
         return code
 
     def _take_step(self) -> None:
@@ -146,7 +151,7 @@ class Trainer:
             self._log.write(TRAIN, self.step, figures, samples=samples)
 
     def _count(self, result: StepResult) -> None:
-        """Count what went wrong in a step.
+        """Count the steps that were skipped, and the losses that are not finite.
 
         Raises:
             CollectiveError: too many losses in a row were not finite.
@@ -233,7 +238,7 @@ class Trainer:
         if self._saver is not None and not self._bad_streak:
             self._saver.prune()
 
-    def _tell_speed(self) -> None:
+    def _log_speed(self) -> None:
         """Log the speed of a run that has ended."""
         steps = self._speed.steps
         if not steps:
@@ -251,7 +256,7 @@ class Trainer:
     def _profiler(self) -> Iterator[Callable[[], None]]:
         """Trace steps 6 to 8 into the run's folder, for chrome://tracing or Perfetto.
 
-        Yields what to call after each step.
+        Yields a function to call after each step.
         """
         folder, rank = self._config.save, self._state.ranks.rank
         if not self._config.profile or folder is None:

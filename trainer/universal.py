@@ -81,7 +81,7 @@ def remove(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
 
 
 def _problem_of_conversion(checkpoint: Checkpoint, target: Path) -> str:
-    """Return what went wrong with the conversion, whatever it is; empty if it succeeded."""
+    """Convert a checkpoint and return the problem, whatever it is; empty if that succeeded."""
     try:
         for path in torch_files(checkpoint.folder):
             _check_names(path)
@@ -122,8 +122,8 @@ def _check_names(path: Path) -> None:
         for name in names:
             if isinstance(name, str) and not _stays_inside(name):
                 raise DamageError(
-                    f"{path} has an entry named {name!a}, which this trainer does not write: bring "
-                    "the file back as it was."
+                    f"{path} has an entry named {name!a}, which this trainer does not write: "
+                    "restore the file."
                 )
 
 

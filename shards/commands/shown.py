@@ -1,7 +1,6 @@
 """How all that a person reads leaves this program: on a terminal, in log lines, on a page.
 
     a line or table on the standard output    print_line, print_lines
-    a text that grows                         PartPrinter
     an error, a warning                       tell, MessageFormatter
     a line that changes on a terminal         replace_line
     the page of a report                      visible
@@ -92,15 +91,6 @@ def print_lines(lines: Iterable[str]) -> int:
         sys.stdout.write(f"{visible_line(line)}\n")
         num_lines += 1
     return num_lines
-
-
-class PartPrinter:
-    """Prints a text on the standard output in parts, each at once; its line breaks stay."""
-
-    def add(self, text: str) -> None:
-        """Print the next part."""
-        sys.stdout.write(visible(text))
-        sys.stdout.flush()
 
 
 def tell(text: str, *, stream: TextIO | None = None, start: str = "", end: str = "\n") -> None:

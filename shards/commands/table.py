@@ -98,7 +98,7 @@ GROUPS = {
     TRAIN: (
         _of_trainer("train", ":Train", "train GLM on datasets"),
         _of_trainer("finetune", ".command:Finetune", "tune a model on a task"),
-        _of_trainer("evaluate", ".command:evaluated", "held-out loss, and tasks"),
+        _of_trainer("evaluate", ".command:Evaluate", "held-out loss, and tasks"),
         _of_trainer("tasks", ".command:ShowTask", "show how a task reads a file"),
         _of_trainer("generate", ".command:Generate", "let a model write"),
         _of_trainer("export", ".command:Export", "a model as files that other programs read"),

@@ -273,6 +273,7 @@ _MODEL_ROWS = (
             "trainer.evaluate hf --data data --dtype fp32",
             "trainer.evaluate cut --data data --dtype fp32",
             "parts.py",
+            "trainer.evaluate joined --data data --dtype fp32 --model wide.json",
             "trainer.generate joined 'The [MASK] finds' --max-new-tokens 6 --dtype fp32 --json"
             f" --beams 2 --model wide.json {_MERGES}",
             "trainer.train --data data --length 190 --batch-size 8 --max-steps 2 --log-every 1"

@@ -86,7 +86,6 @@ class Trial:
         world: int = 1,
         nodes: bool = False,
         prepare: Prepare | None = None,
-        command: str = "",
     ) -> Running:
         """Start a run; with `nodes` each rank is a node with a folder of its own to run in."""
         number = len(self.started)
@@ -98,7 +97,7 @@ class Trial:
             output = self.folder / f"output-{number}-{rank}.txt"
             arguments = [*self.flags, *map(str, flags)]
             asked = job.Job(
-                words=[f"trainer.{command or self.command}", *arguments],
+                words=[f"trainer.{self.command}", *arguments],
                 folder=str(here),
                 outputs=[str(output)] * 2,
                 env=job.place_of(rank, world, port=port, local=0 if nodes else rank),

@@ -21,7 +21,7 @@ from tests.trainer.runs import (
     wait_for_step,
 )
 from tests.trainer.saved import TOKENIZER
-from trainer.finetune import step
+from trainer.finetune.scoring import Scoring
 
 pytestmark = pytest.mark.slow
 
@@ -105,13 +105,13 @@ def content(path: Path) -> object:
 
 def stop_in_evaluation() -> None:
     """Ask the run to stop when it has answered the first questions of its first evaluation."""
-    answers: Callable[..., Any] = step.answers_in
+    answers: Callable[..., Any] = Scoring.predictions
 
     def stop(*arguments: Any) -> Any:
         os.kill(os.getpid(), signal.SIGTERM)
         return answers(*arguments)
 
-    vars(step)["answers_in"] = stop  # in a process of its own
+    Scoring.predictions = stop  # type: ignore[method-assign]  # in a process of its own
 
 
 def kill_at_a_list() -> None:

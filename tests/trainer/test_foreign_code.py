@@ -47,7 +47,7 @@ def start_command(trial: Trial, command: str, run: Path, stage: int, **more: Any
     if command == "init":
         return trial.start(*flags, "--init-from", run / "step-1", **more)
     if command == "evaluate":
-        return trial.start(*flags, "--resume", run, command="evaluate", world=world, **more)
+        return Trial(trial.folder, (), trial.started, command).start(run, world=world, **more)
     world = 3 - world if command == "other world" else world
     return trial.start(*flags, "--save", run, world=world, **more)
 

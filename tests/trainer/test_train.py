@@ -159,9 +159,9 @@ def test_what_all_ranks_know_is_told_once(trial: Trial) -> None:
 
 def test_evaluate_agrees_with_validation(trial: Trial, made: Callable[..., Path]) -> None:
     run = made("--micro-batch", 4, stage=3, world=2)
-    output = trial.run(*trial.zero(3), "--resume", run, command="evaluate", world=2).output()
+    output = Trial(trial.folder, (), trial.started, "evaluate").run(run, world=2).output()
     figures_logged = events(run, "validation")[-1]
-    assert re.search(r"^step 6: [\d,]+ tokens with loss$", output, re.MULTILINE)
+    assert re.search(r"^held-out text: [\d,]+ tokens with loss$", output, re.MULTILINE)
     for name in ("loss", "accuracy", "loss/spans", "accuracy/web"):
         assert f"{figures_logged[name]:10.4f}  {name}\n" in output
 

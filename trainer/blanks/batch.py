@@ -42,8 +42,8 @@ class Blanks(NamedTuple):
     """By blank: whether it is the end of its text."""
     masks: Integers
     """By row: the token that stands for a blank."""
-    tasks: Integers
-    """By row: the `blanks.Task`."""
+    objectives: Integers
+    """By row: its `Objective`."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -62,8 +62,8 @@ class GlmBatch:
     """[b]: tokens of Part A, which all tokens attend to."""
     lengths: Integers
     """[b]: tokens without padding."""
-    task: NDArray[np.int8]
-    """[b]: the `blanks.Task`; token spans where sentences were drawn but the text had none."""
+    objective: NDArray[np.int8]
+    """[b]: its `Objective`; token spans where sentences were drawn but the text had none."""
     source: Integers
     """[b]: the stream that the text comes from."""
     pieces: Integers | None
@@ -98,7 +98,7 @@ def assemble(
 
     Args:
         text: the texts.
-        blanks: what is taken out of them; no two overlap.
+        blanks: the spans to take out of them; no two overlap.
         special: the special tokens.
         inputs: the tokens of the texts as the model sees them; targets come from `text`.
         sources: by text, passed through.
@@ -118,7 +118,7 @@ def assemble(
         sep=sep,
         lengths=lengths,
         pieces=None if text.pieces is None else np.full(shape, -1),
-        task=blanks.tasks.astype(np.int8),
+        objective=blanks.objectives.astype(np.int8),
         source=sources,
     )
     blocks = _blocks(blanks, sizes, width=text.tokens.shape[1], rng=rng)

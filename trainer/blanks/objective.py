@@ -152,8 +152,8 @@ class BlankInfilling:
         self._isolate = isolate
         special = SpecialTokens.of(token_ids, needs=options.roles, sentence_ends=sentence_ends)
         self._special = special
-        by_task = [special.mask, special.smask, special.gmask]
-        self._masks = np.array(by_task if options.task_mask else [special.mask] * 3)
+        by_objective = [special.mask, special.smask, special.gmask]
+        self._masks = np.array(by_objective if options.task_mask else [special.mask] * 3)
 
     @property
     def max_length(self) -> int:
@@ -198,42 +198,42 @@ class BlankInfilling:
     def _make_blanks(self, text: TextRows, rng: SampleRng) -> tuple[Blanks, Integers]:
         """Return the blanks, and the tokens as the model sees them."""
         runs = find_runs(text, self._special)
-        tasks = self._draw_tasks(rng)
+        objectives = self._draw_objectives(rng)
         sentences = find_sentences(
             text,
-            runs.in_rows(tasks == Objective.SENTENCES),
+            runs.in_rows(objectives == Objective.SENTENCES),
             self._special,
-            longest=self.max_positions - 1,
+            max_size=self.max_positions - 1,
         )
-        has_none = np.bincount(sentences.rows, minlength=len(tasks)) == 0
-        tasks[(tasks == Objective.SENTENCES) & has_none] = Objective.SPANS
-        budgets = self._budgets(text, runs.in_rows(tasks != Objective.GENERATION))
-        for_spans = runs.in_rows(tasks == Objective.SPANS)
-        options, longest = self.options, self.max_positions - 1
+        has_none = np.bincount(sentences.rows, minlength=len(objectives)) == 0
+        objectives[(objectives == Objective.SENTENCES) & has_none] = Objective.SPANS
+        budgets = self._budgets(text, runs.in_rows(objectives != Objective.GENERATION))
+        for_spans = runs.in_rows(objectives == Objective.SPANS)
+        options, max_size = self.options, self.max_positions - 1
         is_single = happens(rng.words(Purpose.IS_SINGLE), options.single_span_prob)
         spans = choose_token_spans(
-            for_spans, np.where(is_single, 1, budgets), rng=rng, longest=longest
+            for_spans, np.where(is_single, 1, budgets), rng=rng, max_size=max_size
         )
         generated = choose_generation_blanks(
             text,
-            runs.in_rows(tasks == Objective.GENERATION),
+            runs.in_rows(objectives == Objective.GENERATION),
             min_ratio=options.gpt_min_ratio,
             infill_prob=options.infill_prob,
-            longest=longest,
+            max_size=max_size,
             rng=rng,
         )
         whole_sentences = choose_sentences(sentences, budgets, rng)
         all_spans, is_end = _join(spans, whole_sentences, generated)
         inputs = self._add_noise(text, for_spans, spans, rng)
-        return Blanks(all_spans, is_end, self._masks[tasks], tasks), inputs
+        return Blanks(all_spans, is_end, self._masks[objectives], objectives), inputs
 
-    def _draw_tasks(self, rng: SampleRng) -> Integers:
-        words = rng.words(Purpose.TASK)
+    def _draw_objectives(self, rng: SampleRng) -> Integers:
+        words = rng.words(Purpose.OBJECTIVE)
         either = self.options.bert_prob + self.options.sentence_prob
         is_either = happens(words, either if self.options.generates else 1.0)
-        tasks = np.where(is_either, int(Objective.SENTENCES), int(Objective.GENERATION))
-        tasks[happens(words, self.options.bert_prob)] = Objective.SPANS
-        return tasks
+        objectives = np.where(is_either, int(Objective.SENTENCES), int(Objective.GENERATION))
+        objectives[happens(words, self.options.bert_prob)] = Objective.SPANS
+        return objectives
 
     def _budgets(self, text: TextRows, runs: BlankSpans) -> Integers:
         """Return by row how many tokens spans cover: a share of the text without its prompts."""

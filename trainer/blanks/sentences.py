@@ -1,6 +1,6 @@
 """Blanks that are whole sentences; texts that are shortened to a few of them.
 
-A sentence is text up to and including a token that ends one. What follows the last one of a
+A sentence is text up to and including a token that ends one. The rest after the last one of a
 document is not a sentence, nor is one that the end of a window cuts off. Sentences are taken in
 random order until they reach the budget; neighbours may both be taken. THUDM/GLM
 (blocklm_utils.py) also takes the unfinished end of a window, which without sentence ends is all of
@@ -32,9 +32,9 @@ from trainer.blanks.text import (
 
 
 def find_sentences(
-    text: TextRows, runs: BlankSpans, special: SpecialTokens, *, longest: int
+    text: TextRows, runs: BlankSpans, special: SpecialTokens, *, max_size: int
 ) -> BlankSpans:
-    """Return all sentences within the runs of at most `longest` tokens."""
+    """Return all sentences within the runs of at most `max_size` tokens."""
     if not len(runs.rows):
         return runs
     width = text.tokens.shape[1]
@@ -49,7 +49,7 @@ def find_sentences(
     follows = owners[1:] == owners[:-1]
     starts[1:][follows] = ends[:-1][follows] + 1
     sizes = ends + 1 - starts
-    fits = sizes <= longest
+    fits = sizes <= max_size
     rows, columns = np.divmod(starts[fits], width)
     return BlankSpans(rows, columns, sizes[fits])
 
@@ -72,7 +72,7 @@ def choose_sentences(sentences: BlankSpans, budgets: Integers, rng: SampleRng) -
     return BlankSpans(*(column[chosen] for column in sentences))
 
 
-_SHORTEST = 32
+_MIN_LENGTH = 32
 """The shortest length that the reference draws."""
 
 
@@ -104,9 +104,9 @@ def shorten_texts(
     rows = np.flatnonzero(happens(rng.words(Purpose.IS_SHORT), probability))
     if not len(rows):
         return text
-    shortest = min(_SHORTEST, max_positions // 2)
-    limits = np.full(len(rows), max(1, max_positions - 1 - shortest))
-    sizes = shortest + integers_below(rng.words(Purpose.SHORT_LENGTH, rows), limits)
+    min_length = min(_MIN_LENGTH, max_positions // 2)
+    limits = np.full(len(rows), max(1, max_positions - 1 - min_length))
+    sizes = min_length + integers_below(rng.words(Purpose.SHORT_LENGTH, rows), limits)
     longer = sizes < text.lengths[rows] - _num_heads(text, rows, special)
     rows, sizes = rows[longer], sizes[longer]
     if not len(rows):

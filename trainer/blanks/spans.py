@@ -89,7 +89,7 @@ class _Packing(NamedTuple):
 
 
 def choose_token_spans(
-    runs: BlankSpans, budgets: Integers, *, rng: SampleRng, longest: int
+    runs: BlankSpans, budgets: Integers, *, rng: SampleRng, max_size: int
 ) -> BlankSpans:
     """Return blanks in the rows that have runs.
 
@@ -98,7 +98,7 @@ def choose_token_spans(
         budgets: by row, how many tokens to cover, 1 or more: at least that many if the runs have
             room, and fewer than 39 beyond it. A budget of 1 makes one blank.
         rng: the random numbers of the batch.
-        longest: the most tokens that a blank may have.
+        max_size: tokens that a blank may have.
     """
     if not len(runs.rows):
         return runs
@@ -106,7 +106,7 @@ def choose_token_spans(
     rows = runs.rows[first]
     lengths = np.add.reduceat(runs.sizes, first)
     budgets = np.minimum(budgets[rows], lengths)
-    widest = np.minimum(np.maximum.reduceat(runs.sizes, first), longest)
+    widest = np.minimum(np.maximum.reduceat(runs.sizes, first), max_size)
     owners, numbers, sizes, middles = _draw(rows, budgets, widest=widest, rng=rng)
     turns = integers_below(rng.words(Purpose.SPAN_SHARE, rows), lengths)
     totals = np.bincount(owners, sizes).astype(np.int64)
@@ -128,8 +128,8 @@ def _draw(
 
     The middle is measured with the blanks of a row laid end to end.
     """
-    most = int(budgets.max())
-    for count in (most // 2 + 8, most):  # the second always suffices: no blank is empty
+    max_count = int(budgets.max())
+    for count in (max_count // 2 + 8, max_count):  # the second always suffices: no blank is empty
         words = rng.stream(Purpose.SPAN_LENGTHS, rows[:, None], np.arange(count)) >> (64 - _BITS)
         sizes = 1 + np.searchsorted(_THRESHOLDS, words.astype(np.int64), side="right")
         sizes = np.minimum(sizes, widest[:, None])
@@ -178,7 +178,7 @@ def _refill(
 ) -> Iterator[tuple[int, int]]:
     """Yield run and size of blanks made of the waiting ones, until none is missing or fits.
 
-    What does not fit into a blank's own run goes to the one with the most room.
+    Tokens that do not fit into a blank's own run go to the run with the most room.
     """
     for own, size in waiting:
         run, left = own, min(size, missing)
@@ -270,7 +270,7 @@ def choose_generation_blanks(
     *,
     min_ratio: float,
     infill_prob: float,
-    longest: int,
+    max_size: int,
     rng: SampleRng,
 ) -> GenerationBlanks:
     """Return one blank for each row that has runs."""
@@ -279,12 +279,14 @@ def choose_generation_blanks(
     first = group_starts(runs.rows)
     rows, num_runs = runs.rows[first], np.append(first[1:], len(runs.rows)) - first
     lengths = text.lengths[rows]
-    most = np.maximum(lengths - 2, 1)
-    least = np.minimum(np.maximum((min_ratio * lengths).astype(np.int64), 1), most)
-    sizes = least + integers_below(rng.words(Purpose.GENERATION_LENGTH, rows), most - least + 1)
+    max_sizes = np.maximum(lengths - 2, 1)
+    min_sizes = np.minimum(np.maximum((min_ratio * lengths).astype(np.int64), 1), max_sizes)
+    sizes = min_sizes + integers_below(
+        rng.words(Purpose.GENERATION_LENGTH, rows), max_sizes - min_sizes + 1
+    )
     is_infill = (num_runs == 1) & happens(rng.words(Purpose.IS_INFILL, rows), infill_prob)
     room = runs.sizes[first]
-    infill_sizes = np.minimum(np.minimum(sizes, room), longest)
+    infill_sizes = np.minimum(np.minimum(sizes, room), max_size)
     words = rng.words(Purpose.INFILL_START, rows)
     infill_starts = runs.starts[first] + integers_below(words, room - infill_sizes + 1)
     end_starts = _end_starts(text, rows, lengths - sizes)

@@ -25,12 +25,12 @@ Integers = NDArray[np.int64]
 
 
 class Purpose(IntEnum):
-    """What a number decides."""
+    """The decision that a random number is for."""
 
     IS_SHORT = 0
     SHORT_LENGTH = 1
     SHORT_START = 2
-    TASK = 3
+    OBJECTIVE = 3
     IS_SINGLE = 4
     SPAN_LENGTHS = 5
     SPAN_SHARE = 6
@@ -96,7 +96,7 @@ _ABSENT = -1
 class SpecialTokens:
     """Token ids by role; -1 is a token that the tokenizer lacks and nothing needs.
 
-    As in `shards.sampling.windows`, eos replaces cls and pad where a tokenizer lacks them.
+    As in `shards.windows`, eos replaces cls and pad where a tokenizer lacks them.
     """
 
     eos: int
@@ -168,7 +168,7 @@ class TextRows(NamedTuple):
 
     tokens: Integers
     loss_mask: Flags
-    """What may be predicted; False in the padding."""
+    """Tokens that may be predicted; False in the padding."""
     lengths: Integers
     pieces: Integers | None
     """The number of each token's document in the row; values in the padding are arbitrary."""

@@ -1,1 +1,1 @@
-"""What a trained model knows: held-out loss, and benchmarks."""
+"""Evaluation of a trained model: held-out loss, and benchmarks."""

@@ -4,7 +4,7 @@
     python -m trainer.train … --eval-task hellaswag=FILE      at every --eval-every
 
 Under a launcher each rank answers its share; the figures are the same on any number of ranks. The
-harness is loaded where a benchmark is asked for only: the extra `evaluate` brings it.
+harness, which the extra `evaluate` installs, is loaded only if there is a benchmark to run.
 """
 
 import math
@@ -20,7 +20,7 @@ from shards.errors import UserError
 from shards.sampling.run import CAUSAL
 from trainer.distributed import Ranks
 from trainer.evaluate.command import GMASK, MASK, parse_tasks
-from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, source_of_run
+from trainer.import_weights.loaded_model import ModelSource, find_tokenizer
 from trainer.load_options import LoadOptions
 from trainer.log import TASK_FIGURES
 from trainer.model.loss import LossSums
@@ -49,7 +49,7 @@ def open_benchmarks(
         options: says the tokenizer, where the model does not.
         ranks: that answer together.
         length: tokens of a row at most; None: the model's positions.
-        blank: what a glm fills; None: gmask, but mask for a run without task masks.
+        blank: the blank that a glm fills; None: gmask, but mask for a run without task masks.
 
     Raises:
         UserError: there is no such task, or the file, the tokenizer or the length does not fit.
@@ -76,19 +76,15 @@ def open_benchmarks(
     )
 
 
-def benchmarks_of(started: PretrainTask) -> "Benchmarks":
+def benchmarks_of(task: PretrainTask, source: ModelSource) -> "Benchmarks":
     """Return the benchmarks of a run in training; as `open_benchmarks`."""
-    config, state = started.config, started.state
-    files = parse_tasks("--eval-task", config.eval_task)
-    options = LoadOptions(tokenizer=config.tokenizer)
-    data = tuple(str(dataset.directory) for dataset in started.data.datasets)
-    identity = state.resume_fingerprint["identity"]
-    source = source_of_run(identity, path=Path(data[0]), data=data, step=state.step)
-    return open_benchmarks(files, source, options, ranks=state.ranks)
+    files = parse_tasks("--eval-task", task.config.eval_task)
+    options = LoadOptions(tokenizer=task.config.tokenizer)
+    return open_benchmarks(files, source, options, ranks=task.state.ranks)
 
 
 def answers_of(model: GLM) -> "ForwardEval":
-    """Return what a model makes of batches, where it is."""
+    """Return a function from a batch to its losses by a model, on the model's device."""
     device = model.word_embeddings.weight.device
 
     def answer(batch: dict[str, Tensor]) -> LossSums:

@@ -1,12 +1,6 @@
-"""The command `python -m trainer.evaluate`: a checkpoint of a run is evaluated, or a model.
+"""The command `python -m trainer.evaluate`: held-out loss and benchmarks of a trained model.
 
-    python -m trainer.evaluate --resume RUN, with the flags of the run
-
-prints the loss and token accuracy of the newest checkpoint: in total, by objective, by source; and
-what its --eval-task give.
-The same of a model alone, whose checkpoint says all that, and of tasks:
-
-    python -m trainer.evaluate MODEL [--data DIR] [--task NAME=FILE]
+python -m trainer.evaluate MODEL [--data DIR] [--task NAME=FILE]
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,33 +9,23 @@ from functools import cached_property
 from pathlib import Path
 
 from shards.commands.flags import WORD, count, flag_of, given, local_path, option, positive
-from shards.commands.table import called
 from shards.errors import UserError
 from trainer.command import RankCommand
-from trainer.config import TrainConfig
 from trainer.load_options import OPENED, LoadOptions
 
-_OF_RUNS = ("--resume", "--save", "--init-from")
-"""Flags of which a run's command line has one: they say where its weights are."""
 MASK, GMASK = "mask", "gmask"
-"""What a benchmark fills in a glm."""
+"""The blanks that a glm may fill in a benchmark."""
 BATCH_TOKENS = 8192
 """Of a batch of a benchmark, with its padding, unless a row alone is longer."""
-_ASKED = "what is asked, and how"
+_ASKED = "data and benchmarks"
 _OF_TASKS = ("length", "blank", "tokenizer")
-
-
-def evaluated(_module: str, words: Sequence[str]) -> type[RankCommand]:
-    """Return the command that a command line is of."""
-    flags = {word.partition("=")[0] for word in words}
-    return EvaluateModel if flags.isdisjoint(_OF_RUNS) else EvaluateRun
 
 
 def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
     """Return the files of benchmarks by name.
 
     Args:
-        flag: what the user gave them with.
+        flag: the flag that the user gave them with.
         texts: NAME=FILE.
 
     Raises:
@@ -61,19 +45,11 @@ def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EvaluateRun(TrainConfig):
-    """Evaluate a checkpoint of a run."""
-
-    WORK = "trainer.evaluate.evaluate:evaluate_run"
-
-
-@dataclass(frozen=True, kw_only=True)
-class EvaluateModel(LoadOptions, RankCommand):
+class Evaluate(LoadOptions, RankCommand):
     """Evaluate a trained model."""
 
     WORK = "trainer.evaluate.evaluate:evaluate_model"
     USAGE = "%(prog)s MODEL [--data DIR] [--task NAME=FILE] [FLAG ...]"
-    EPILOG = f"Held-out loss: {called('evaluate')} --resume RUN, with the flags of the run."
     GROUPS = (_ASKED, OPENED)
 
     path: Path = option(MISSING, flag=WORD, metavar="MODEL", type=local_path, group=_ASKED)
@@ -89,8 +65,8 @@ class EvaluateModel(LoadOptions, RankCommand):
     length: int | None = option(None, type=positive)
     """Tokens of a row at most. Default: the model's positions."""
     blank: str | None = option(None, choices=(GMASK, MASK))
-    """What a glm fills: [gMASK], or [MASK]. Default: gmask, but mask for a run without task
-    masks."""
+    """The blank that a glm fills: [gMASK] or [MASK]. Default: gmask, but mask for a run without
+    task masks."""
     batch_tokens: int = option(BATCH_TOKENS, type=positive, metavar="N")
     """Tokens that a device computes at once."""
 

@@ -1,9 +1,9 @@
 """lm-evaluation-harness (EleutherAI, 0.4.13): its tasks with items in local files, and its model.
 
-    causal   text, then what follows                        the two encoded as one
-    glm      [CLS] text [gMASK] eos | sop what follows      encoded apart; no end: it may continue
+    causal   text, then continuation                        the two encoded as one
+    glm      [CLS] text [gMASK] eos | sop continuation      encoded apart, without an end token
 
-Its tasks bring the texts, and say what counts. All ranks hold all of them, and answer their share
+Its tasks have the texts and the metrics. All ranks hold all of them, and answer their share
 of the batches, which are the same on any number of ranks, and so are the figures, to the last bit.
 """
 
@@ -45,11 +45,11 @@ logging.getLogger("lm_eval").setLevel(logging.ERROR)
 _SPLITS = ("train", "validation", "test")
 _OTHER_NAMES = {"arc": "arc_easy", "lambada": "lambada_openai"}
 _OWN = Path(__file__).parents[1] / "configs" / "benchmarks"
-"""custom Tasks items, in the form of the harness's."""
+"""Tasks for the user's items, in the harness's format."""
 
 Tokens = Sequence[int]
 ForwardEval = Callable[[dict[str, torch.Tensor]], LossSums]
-"""What a model makes of a batch, without gradients."""
+"""From a batch to its losses, without gradients."""
 Figures = dict[str, dict[str, float]]
 """By task and name."""
 
@@ -113,7 +113,7 @@ class _StoppedError(Exception):
 
 @dataclass(kw_only=True, eq=False)
 class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
-    """Tasks that a model is asked, and the model as the harness asks it."""
+    """Tasks, and the interface by which the harness runs them on a model."""
 
     tasks: Mapping[str, Any]
     """Of `load_tasks`."""

@@ -7,7 +7,7 @@ from shards.errors import UserError
 from shards.manifest import distinct_labels
 from shards.records import from_json
 from shards.sampling.mixture import Blend
-from shards.sampling.run import CAUSAL, BatchSize, Run
+from shards.sampling.run import BatchSize, Run
 from shards.sampling.switches import before_later_switches
 from trainer.config import TrainConfig
 from trainer.data import RunData, brought, open_data
@@ -23,27 +23,20 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> Run:
         data: other ones, as `--data` has them; none: the run's own.
 
     Raises:
-        UserError: the model is not one of a run, and fills blanks or has no data.
+        UserError: no data are known.
     """
-    if not source.state and source.objective == CAUSAL:
-        return _run_of_windows(source, data)
     if not source.state:
-        raise UserError(
-            f"{source.path} does not say how its text was cut into windows and blanks. Give the "
-            "flags of a run: --data DIR --batch-size N --max-steps 1 --init-from "
-            f"{source.path}."
-        )
+        return _run_of_windows(source, data)
     if "progress" in source.state:
         raise UserError(
-            f"{source.path} was fine-tuned by trainer.finetune: it has no held-out text. Give what "
-            "it is to be asked: --task NAME=FILE."
+            f"{source.path} was fine-tuned by trainer.finetune: it has no held-out text. Give a "
+            "benchmark: --task NAME=FILE."
         )
     try:
         run = from_json(Run, source.state["run"], where="run")
     except (KeyError, ValueError) as error:
         raise UserError(
-            f"{source.path} does not hold the state of a run ({error}): bring its whole-*.json "
-            "back as they were."
+            f"{source.path} does not hold the state of a run ({error}): restore its whole-*.json."
         ) from error
     if data:
         mixes = (Blend(start=0, data=tuple(data)),)
@@ -52,7 +45,7 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> Run:
 
 
 def _run_of_windows(source: ModelSource, data: Sequence[str]) -> Run:
-    """Return a run that reads a causal model's windows of data.
+    """Return a run that reads data in the windows of a model that is not of one of our runs.
 
     Raises:
         UserError: there are no data.
@@ -62,7 +55,7 @@ def _run_of_windows(source: ModelSource, data: Sequence[str]) -> Run:
     return Run(
         mixes=(Blend(start=0, data=tuple(data)),),
         batches=(BatchSize(step=0, size=1),),
-        objective=CAUSAL,
+        objective=source.objective,
         length=source.length or source.shape.max_positions,
         steps=1,
     )
@@ -103,7 +96,7 @@ def _check_tokenizer(opened: RunData, source: ModelSource) -> None:
 
 
 def _config_of(source: ModelSource, *, eval_samples: int) -> TrainConfig:
-    """Return what decides how the text of a run is read."""
+    """Return the options that decide how the text of a run is read."""
     blanks = source.state.get("identity", {}).get("blanks") or {}
     return TrainConfig(
         model=str(source.path),

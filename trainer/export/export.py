@@ -1,7 +1,7 @@
 """An export: options in, a folder out that is whole or absent.
 
-Files are made in `.tmp-export-NAME` beside the output, which is renamed when all of them are on the
-disk. What a killed export left there is removed by the next one to the same output.
+Files are made in `.tmp-export-NAME` next to the output, and renamed when all of them are on the
+disk. The next export to the same output removes the files that a killed one left there.
 
     hf            GPT2LMHeadModel.from_pretrained(OUTPUT) and AutoTokenizer read it
     safetensors   names and layout are ours, which are those of THUDM/GLM; --init-from reads it back
@@ -156,7 +156,7 @@ def _state(source: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
 def _write_weights(state: Mapping[str, Tensor], folder: Path, options: ExportOptions) -> None:
     try:
         save_torch_state_dict(dict(state), folder, max_shard_size=options.shard_bytes or _ONE_FILE)
-    except SafetensorError as error:  # what it makes of a full disk
+    except SafetensorError as error:  # for example of a full disk
         raise UserError(
             f"the weights could not be written ({error}): make room and run the same command again."
         ) from error
@@ -184,10 +184,10 @@ def _config(
     training = {one.name: getattr(source, one.name) for one in fields(Training)}
     if not source.tokenizer and tokenizer is not None:
         training["tokenizer"] = {"name": tokenizer.spec, "sha256": tokenizer.sha256}
-    told = {TRAINING: to_json(training), "torch_dtype": dtype}
+    shared = {TRAINING: to_json(training), "torch_dtype": dtype}
     if options.to == TRANSFORMERS:
         eos = special.get("eos")
-        return {**gpt2.configuration(source.shape, vocabulary=vocabulary, eos=eos), **told}
+        return {**gpt2.configuration(source.shape, vocabulary=vocabulary, eos=eos), **shared}
     return {
         "model_type": GLM_TYPE,
         SHAPE: to_json(source.shape),
@@ -195,7 +195,7 @@ def _config(
         "step": source.step,
         "vocabulary": vocabulary,
         "special_tokens": dict(special),
-        **told,
+        **shared,
     }
 
 
@@ -211,11 +211,11 @@ def _tokenizer(source: ModelSource, load_options: LoadOptions) -> TextTokenizer 
     except UserError as error:
         if isinstance(error, DamageError) or load_options.tokenizer is not None:
             raise
-        return None  # what is missing is told with the export
+        return None  # the export reports that
 
 
 def _special_of_data(source: ModelSource) -> Mapping[str, int]:
-    """Return what the manifest of the data says of special tokens, if the data are there."""
+    """Return the special tokens in the manifest of the data, if the data are there."""
     for directory in source.data:
         with suppress(UserError):
             return read_manifest(any_path(directory)).tokenizer.special

@@ -1,4 +1,4 @@
-"""What is exported, and how: the flags of `python -m trainer.export`."""
+"""The flags of `python -m trainer.export`."""
 
 from dataclasses import MISSING, dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ TRANSFORMERS, SAFETENSORS = "hf", "safetensors"
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """What is exported, and how."""
+    """A model to export, and the form of the files."""
 
     path: Path = option(MISSING, flag=WORD, metavar="RUN|CHECKPOINT", type=local_path)
     """a run's folder, one of its step-N, a published checkpoint, or a folder of transformers"""

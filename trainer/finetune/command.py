@@ -46,9 +46,9 @@ CROSS_ENTROPY, HINGE, GENERATIVE, MIX = LOSSES = ("cross_entropy", "hinge", "gen
 
 ITEMS = "the task"
 LEARNING, WRITING = "how it learns", "how texts are written"
-"""Titles in `--help`, beside those of trainer.train."""
+"""Titles in `--help`, next to those of trainer.train."""
 _OF_WRITING = ("beams", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
-"""What says how texts are written."""
+"""Options of how texts are written."""
 _BATCH_SIZE = 16
 _SEEDS = 2**63
 """More than any seed that torch takes for every epoch."""
@@ -72,7 +72,7 @@ class Finetune(RunConfig, PromptOptions):
 
     task: str = option(
         MISSING,
-        f"A task's name, or FILE.custom json. Known are {', '.join(TASKS)}.",
+        f"A task's name, or FILE.json with your own. Known are {', '.join(TASKS)}.",
         metavar="NAME",
         group=ITEMS,
     )
@@ -108,9 +108,9 @@ class Finetune(RunConfig, PromptOptions):
     beams: int = same_option(Decoding, "beams", group=WRITING, metadata=FIXED)
     no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram", metadata=FIXED)
     min_answer: int = option(0, type=count, metadata=FIXED)
-    """The fewest tokens of a text."""
+    """Tokens of a text at least."""
     max_answer: int | None = option(None, type=positive, metadata=FIXED)
-    """The most tokens of a text. Default: --target-length, the task's."""
+    """Tokens of a text at most. Default: --target-length, the task's."""
     by_loss: bool = option(False, metadata=FIXED)
     """Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for
     test.jsonl."""
@@ -126,10 +126,10 @@ class Finetune(RunConfig, PromptOptions):
                 raise UserError(
                     f"{flag_of(name)}: the task {task.name} writes no texts, and has no use for it."
                 )
-        if self.min_answer > self._most and task.IS_WRITTEN:
+        if self.min_answer > self._max_tokens and task.IS_WRITTEN:
             raise UserError(
-                f"--min-answer {self.min_answer} is more than {self._most}, the most tokens of a "
-                "text: lower it, or raise --max-answer."
+                f"--min-answer {self.min_answer} is more than {self._max_tokens}, which a text "
+                "has at most: lower it, or raise --max-answer."
             )
 
     def prepared(self, *, world: int) -> Self:
@@ -143,7 +143,7 @@ class Finetune(RunConfig, PromptOptions):
 
     @cached_property
     def described_task(self) -> Task:
-        """What --task names."""
+        """The task that --task names."""
         return find_task(self.task)
 
     @property
@@ -152,15 +152,15 @@ class Finetune(RunConfig, PromptOptions):
         return PromptOptions(**options_of(PromptOptions, vars(self)))
 
     @property
-    def _most(self) -> int:
-        """The most tokens of a text."""
+    def _max_tokens(self) -> int:
+        """Tokens of a text at most."""
         return self.max_answer or self.target_length or TARGET_LENGTH
 
     @property
     def decoding(self) -> Decoding:
         """How texts are written."""
         return Decoding(
-            max_new_tokens=self._most,
+            max_new_tokens=self._max_tokens,
             min_new_tokens=self.min_answer,
             beams=self.beams,
             no_repeat_ngram=self.no_repeat_ngram,

@@ -32,7 +32,7 @@ class Order:
         return self.last_step(self.epochs)
 
     def last_step(self, epoch: int) -> int:
-        """Return the step after which an epoch counts as over: the last that is within it.
+        """Return the step after which an epoch counts as over: the last step within it.
 
         Across epochs, the last step of the run takes what is left, and an epoch that is smaller
         than a batch may end with the same step as another.

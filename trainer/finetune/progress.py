@@ -32,35 +32,21 @@ class Best:
 
 @dataclass(frozen=True, kw_only=True)
 class FinetuneProgress:
-    """What the checkpoints of a run record besides weights and optimizer.
-
-    The sums are over the steps since the last line of the log, so that a resumed run writes the
-    same.
-    """
+    """The progress that the checkpoints of a run record."""
 
     evaluated: int = 0
     """The last epoch that was evaluated; 0: none."""
     bests: tuple[Best, ...] = ()
     """The best epoch, if one was evaluated."""
-    steps: int = 0
-    loss: float = 0.0
-    accuracy: float = 0.0
 
     @property
     def best(self) -> Best | None:
         """The best epoch so far."""
         return self.bests[-1] if self.bests else None
 
-    def means(self) -> dict[str, float]:
-        """Return the figures of a line; NaN if there was no step."""
-        sums = {"loss": self.loss, "accuracy": self.accuracy}
-        return {
-            name: value / self.steps if self.steps else math.nan for name, value in sums.items()
-        }
-
 
 def better(best: Best | None, other: Best) -> Best | None:
-    """Return the better one; the earlier of equals. What has no finite figure never counts."""
+    """Return the better one, the earlier of equals; one without a finite figure never counts."""
     figure, *_ = other.metrics.values()
     if not math.isfinite(figure):
         return best
@@ -88,7 +74,7 @@ def keep(run: Path, best: Best, ranks: Ranks) -> bool:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Make a checkpoint the best one, instead of all that are there."""
+    """Make a checkpoint the best one, and remove all others that are there."""
     shutil.rmtree(target, ignore_errors=True)
     paths = sorted(path for path in source.rglob("*") if path.is_file())
     for path in sorted(paths, key=lambda path: path == list_path(source)):
@@ -99,7 +85,7 @@ def _replace(source: Path, target: Path) -> None:
 
 
 def _link(path: Path, target: Path) -> None:
-    """Give a file a second name; copy it where the file system has no such thing."""
+    """Link a file under a second name; copy it where the file system has no links."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(path, target)

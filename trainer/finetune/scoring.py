@@ -1,4 +1,4 @@
-"""What a model answers and loses by what it gives for batches of examples.
+"""Scores, answers and losses, computed from a model's outputs for batches of examples.
 
 Losses of choices are as in THUDM/GLM (commit 4f61ed7, finetune_glm.py); a loss here is of one
 example, so that a batch may be split into any parts.
@@ -22,7 +22,7 @@ from trainer.tasks.rows import Example, rows_of
 NO_CHOICE = -10_000.0
 """The score of a choice that an example lacks, where others of the batch have it."""
 NONE = -1
-"""Instead of an answer: scores that are not finite choose nothing."""
+"""No answer: scores that are not finite choose nothing."""
 
 
 def are_chosen(examples: Sequence[Example]) -> bool:
@@ -32,7 +32,7 @@ def are_chosen(examples: Sequence[Example]) -> bool:
 
 @dataclass(frozen=True, kw_only=True)
 class Prediction:
-    """What a model gives for an example."""
+    """A model's answer to an example."""
 
     answer: int
     """The number of the best choice or word; 1 or 0 for a text that is the most probable or

@@ -1,4 +1,4 @@
-"""What a run of fine-tuning learns and resumes from, checked before its first step."""
+"""The examples of a run of fine-tuning, and the checks before its first step."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -21,36 +21,36 @@ from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 
 KNOWN = "known"
-"""The split of the validation items with their answers, where texts are asked for."""
+"""The split of the validation items with their answers, for tasks that write texts."""
 
 
 def read_examples(
-    flags: Finetune, source: ModelSource, tokenizer: TextTokenizer
+    config: Finetune, source: ModelSource, tokenizer: TextTokenizer
 ) -> dict[str, list[Example]]:
     """Return the examples of all splits that there are.
 
     Raises:
         UserError: there is nothing to learn from, or items do not fit the task or the model.
     """
-    task, examples = flags.described_task, dict[str, list[Example]]()
-    _check_folder(flags.data, task.file(flags.data, TRAIN))
-    if task.IS_WRITTEN and not flags.by_loss and task.file(flags.data, VALIDATION).is_file():
+    task, examples = config.described_task, dict[str, list[Example]]()
+    _check_folder(config.data, task.file(config.data, TRAIN))
+    if task.IS_WRITTEN and not config.by_loss and task.file(config.data, VALIDATION).is_file():
         rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
     # With their answers: those of training alone have them.
     known = [(KNOWN, VALIDATION, TRAIN)] if task.IS_WRITTEN else []
     for name, file_of, split in (*((split, split, split) for split in SPLITS), *known):
-        path = task.file(flags.data, file_of)
+        path = task.file(config.data, file_of)
         if name != TRAIN and not path.is_file():
             continue
         examples[name] = task.examples(
             path,
             split=split,
             tokenizer=tokenizer,
-            options=flags.prompt_options,
+            options=config.prompt_options,
             prompt_format=source.prompt_format,
         )
         _check_positions(examples[name], source.shape, cuts="length" in task.TAKES, where=path)
-    _check_uses(flags, examples)
+    _check_uses(config, examples)
     return examples
 
 
@@ -72,7 +72,7 @@ def _check_folder(folder: Path, train: Path) -> None:
         )
 
 
-def _check_uses(flags: Finetune, examples: Mapping[str, Sequence[Example]]) -> None:
+def _check_uses(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> None:
     """Check that the examples of a task have a use for every flag that is given.
 
     Raises:
@@ -89,10 +89,10 @@ def _check_uses(flags: Finetune, examples: Mapping[str, Sequence[Example]]) -> N
             "picks the best epoch by val.jsonl, which is not there",
         ),
     }
-    for name in given(flags):
+    for name in given(config):
         has_use, meaning = uses.get(name, (True, ""))
         if not has_use:
-            raise UserError(f"{flag_of(name)} {meaning}; {flags.task} has no use for it.")
+            raise UserError(f"{flag_of(name)} {meaning}; {config.task} has no use for it.")
 
 
 def _check_positions(
@@ -126,7 +126,7 @@ def _check_positions(
 
 
 def identity_of(source: ModelSource, tokenizer: TextTokenizer) -> dict[str, Any]:
-    """Return what a checkpoint of trainer.train records, so that this one opens like those."""
+    """Return the identity that trainer.train records, so that checkpoints open like its own."""
     name = source.tokenizer.get("name", tokenizer.spec)
     return {
         "objective": source.objective,
@@ -136,17 +136,17 @@ def identity_of(source: ModelSource, tokenizer: TextTokenizer) -> dict[str, Any]
     }
 
 
-def decisive(flags: Finetune, examples: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
-    """Return what stays the same as a run resumes, besides the fixed options: task and items."""
+def fixed_values(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
+    """Return the task and its items, which stay the same when a run resumes."""
     return {
-        "task": flags.described_task.name,
-        **to_json(flags.prompt_options),
+        "task": config.described_task.name,
+        **to_json(config.prompt_options),
         "items": {split: _fingerprint(several) for split, several in examples.items()},
     }
 
 
 def _fingerprint(examples: Sequence[Example]) -> str:
-    """Return what tells items apart as the model sees them."""
+    """Return a hash of items as the model sees them."""
     digest = hashlib.sha256()
     for example in examples:
         digest.update(f"{example.guid} {example.label} {example.words}".encode())

@@ -1,7 +1,7 @@
 """A step of fine-tuning, and an evaluation, on DeepSpeed's engine.
 
 The loss of a step is the mean over the examples of the global batch, or over their answers' tokens
-where texts are asked for, however the batch is split into ranks and micro-batches.
+where texts are written, however the batch is split into ranks and micro-batches.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +25,7 @@ _T = TypeVar("_T")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tuner:
+class FinetuneEngine:
     """The engine of a run, and how it learns and answers."""
 
     engine: DeepSpeedEngine
@@ -34,13 +34,13 @@ class Tuner:
     """One of `LOSSES`."""
     ranks: Ranks
 
-    def learn(
+    def train_step(
         self, examples: Sequence[Example], *, lr: float, seed: int, step: int
     ) -> tuple[StepResult, float]:
         """Take a step; all ranks call this with the same examples.
 
         Returns the accuracy too: the share of the examples answered right, or of the tokens where
-        texts are asked for.
+        texts are written.
 
         Args:
             examples: the global batch; each rank learns from its part.

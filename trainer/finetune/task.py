@@ -9,8 +9,9 @@ RUN/log.jsonl            losses, and the metrics of each epoch
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import fmean
 from typing import Any
 
 from shards.commands.shown import json_text
@@ -25,11 +26,11 @@ from trainer.finetune.scoring import Prediction, Scoring, are_chosen
 from trainer.finetune.start import (
     KNOWN,
     check_no_items_lost,
-    decisive,
+    fixed_values,
     identity_of,
     read_examples,
 )
-from trainer.finetune.step import Tuner
+from trainer.finetune.step import FinetuneEngine
 from trainer.generate.prompt import Blank, Prompt
 from trainer.generate.rank_writer import RankWriter
 from trainer.generate.writer import text_of
@@ -55,67 +56,63 @@ _DECISIVE = "log_probability"
 
 @dataclass(kw_only=True, eq=False)
 class FinetuneTask(TrainingTask):
-    """What a run of fine-tuning learns: items, epoch by epoch, of which the best is kept."""
+    """Fine-tuning: items, epoch by epoch; the checkpoint of the best epoch is kept."""
 
-    train_state: TrainState
-    flags: Finetune
+    state: TrainState
+    config: Finetune
     tokenizer: TextTokenizer
     examples: Mapping[str, Sequence[Example]]
     """By split, of those that there are."""
     order: Order
-    tuner: Tuner
+    engine: FinetuneEngine
     writer: RankWriter
     progress: FinetuneProgress
-    """How far the run has come, except for its losses that are not finite."""
+    """Up to the last step, without the losses that are not finite."""
     data: Sequence[str]
-    """What the model was pretrained on, so that its tokenizer is found."""
+    """The data that the model was pretrained on, which have its tokenizer."""
     _kept: Best | None = None
     """The best whose checkpoint is known to be kept."""
+    _figures: list[tuple[float, float]] = field(default_factory=list)
+    """Loss and accuracy of the steps since the last line of the log."""
 
     def __post_init__(self) -> None:
-        self._task = self.flags.described_task
+        self._task = self.config.described_task
 
     def lines(self) -> list[str]:
         """Return a summary of the run for its user."""
-        flags, task, shape = self.flags, self._task, self.writer.shape
+        config, task, shape = self.config, self._task, self.writer.shape
         counts = ", ".join(f"{len(self.examples[s]):,} {s}" for s in SPLITS if s in self.examples)
         shortened = sum(one.num_cut for several in self.examples.values() for one in several)
         lines = [
             f"{task.name}: {counts}; the model has {shape.num_parameters():,} parameters, "
-            f"{self.train_state.precision}, ZeRO stage {self.train_state.engine.stage}",
-            self.train_state.describe_batch(flags.batch_size),
-            self.train_state.describe_range(f", {flags.epochs} epochs"),
+            f"{self.state.precision}, ZeRO stage {self.state.engine.stage}",
+            self.state.describe_batch(config.batch_size),
+            self.state.describe_range(f", {config.epochs} epochs"),
         ]
         if shortened:
             lines.append(f"{shortened:,} rows are shortened to fit")
         if VALIDATION not in self.examples:
-            file = task.file(flags.data, VALIDATION)
+            file = task.file(config.data, VALIDATION)
             lines.append(f"there is no {file.name}: the last epoch counts as the best")
         return lines
 
     def train_step(self, step: int, *, lr: float) -> StepResult:
         """Take a step."""
         batch = [self.examples[TRAIN][number] for number in self.order.items(step)]
-        outcome, accuracy = self.tuner.learn(batch, lr=lr, seed=self.flags.seed, step=step)
+        outcome, accuracy = self.engine.train_step(batch, lr=lr, seed=self.config.seed, step=step)
         if outcome.is_finite:
-            sums = self.progress
-            self.progress = replace(
-                sums,
-                steps=sums.steps + 1,
-                loss=sums.loss + outcome.loss,
-                accuracy=sums.accuracy + accuracy,
-            )
+            self._figures.append((outcome.loss, accuracy))
         return outcome
 
     def metrics(self) -> Mapping[str, float]:
         """Return loss and accuracy since the last call."""
-        means = self.progress.means()
-        self.progress = replace(self.progress, steps=0, loss=0.0, accuracy=0.0)
-        return means
+        columns = zip(*(self._figures or [(math.nan, math.nan)]), strict=True)
+        self._figures = []
+        return dict(zip(("loss", "accuracy"), map(fmean, columns), strict=True))
 
     def position(self, step: int) -> int:
         """Return how many items were taken up to a step, short batches as whole ones."""
-        return step * self.flags.batch_size
+        return step * self.config.batch_size
 
     def evaluate(self, step: int, log: RunLog, stop: Stop, *, bad_streak: int | None) -> bool:  # noqa: ARG002
         """Evaluate an epoch that has ended, in this start or before it, and was not evaluated."""
@@ -127,7 +124,7 @@ class FinetuneTask(TrainingTask):
             return True
         self.progress = replace(self.progress, evaluated=epoch)
         log.say(
-            f"epoch {epoch:,}/{self.flags.epochs:,} is not evaluated: the loss was not finite "
+            f"epoch {epoch:,}/{self.config.epochs:,} is not evaluated: the loss was not finite "
             f"{bad_streak} times in a row at its end"
         )
         return True
@@ -155,7 +152,7 @@ class FinetuneTask(TrainingTask):
             step,
             {"epoch": epoch, **metrics},
             samples=self.position(step),
-            line=f"epoch {epoch:,}/{self.flags.epochs:,}  {shown}{note}",
+            line=f"epoch {epoch:,}/{self.config.epochs:,}  {shown}{note}",
         )
         bests = () if best is None else (best,)
         self.progress = replace(self.progress, bests=bests, evaluated=epoch)
@@ -164,20 +161,20 @@ class FinetuneTask(TrainingTask):
         """Write the answers to the test items, if there are any; return whether not stopped."""
         examples = self.examples.get(TEST, ())
         answers = self._answers(examples) if examples else ()
-        if answers and self.train_state.ranks.is_first:
-            with atomic_write(self.flags.save / PREDICTIONS) as handle:
+        if answers and self.state.ranks.is_first:
+            with atomic_write(self.config.save / PREDICTIONS) as handle:
                 for line in self._task.lines(examples, answers):
                     handle.write(json_text(line).encode() + b"\n")
         return answers is not None
 
     def should_save(self, step: int) -> bool:
         """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
-        every = self.flags.save_every
+        every = self.config.save_every
         is_due = every != EPOCH and step % int(every) == 0
         return is_due or self.order.ended_epoch(step) is not None
 
     def checkpoint_state(self, step: int) -> dict[str, Any]:  # noqa: ARG002
-        """Return what a checkpoint records of the task."""
+        """Return the task's part of a checkpoint."""
         run = {"mixes": [{"data": list(self.data)}]}
         return {"progress": to_json(self.progress), "run": run}
 
@@ -186,7 +183,7 @@ class FinetuneTask(TrainingTask):
         best = self.progress.best
         if best is None or best is self._kept:
             return
-        if keep(self.flags.save, best, self.train_state.ranks):
+        if keep(self.config.save, best, self.state.ranks):
             self._kept = best
 
     def _metrics(self) -> dict[str, float] | None:
@@ -198,12 +195,12 @@ class FinetuneTask(TrainingTask):
             return {}
         known: dict[str, float] = {}
         if self._task.IS_WRITTEN:
-            predictions = self.tuner.predict(self.examples[KNOWN], stop=self.writer.stop.exit_code)
+            predictions = self.engine.predict(self.examples[KNOWN], stop=self.writer.stop.exit_code)
             if predictions is None:
                 return None
             known = _text_figures(predictions)
             # A model that has diverged writes nothing that could be judged.
-            if self.flags.by_loss or not math.isfinite(known[_DECISIVE]):
+            if self.config.by_loss or not math.isfinite(known[_DECISIVE]):
                 return known
         examples = self.examples[VALIDATION]
         answers = self._answers(examples)
@@ -212,7 +209,7 @@ class FinetuneTask(TrainingTask):
     def _answers(self, examples: Sequence[Example]) -> Sequence[Answer] | None:
         """Return the model's answers to examples; None if stopped."""
         if not self._task.IS_WRITTEN:
-            predictions = self.tuner.predict(examples, stop=self.writer.stop.exit_code)
+            predictions = self.engine.predict(examples, stop=self.writer.stop.exit_code)
             return None if predictions is None else [one.answer for one in predictions]
         filled = self.writer.fill(len(examples), lambda number: self._prompt(examples[number]))
         if filled is None:
@@ -220,7 +217,7 @@ class FinetuneTask(TrainingTask):
         return [text_of(one.tokens, self.tokenizer).strip() for (one,) in filled]
 
     def _prompt(self, example: Example) -> Prompt:
-        """Return what an example's row asks, as the first token of its answer and what is before.
+        """Return the prompt of an example's row: the first token of its answer, and all before it.
 
         As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq), eop alone ends what fills a blank.
         """
@@ -250,89 +247,87 @@ def _text_figures(predictions: Sequence[Prediction]) -> dict[str, float]:
     return {_DECISIVE: -loss, "token_accuracy": accuracy}
 
 
-def open_items(flags: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
+def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     """Return a run that is ready to learn items; all ranks call this.
 
     Everything that can be refused is refused here, before the first step, and by all ranks
     together.
 
     Args:
-        flags: nothing left open.
+        config: nothing left open.
         ranks: of the run.
         stop: looked at while texts are written.
 
     Raises:
         UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
     """
-    checkpoint = find_resume_point(flags, ranks, parts={"progress": dict})
-    path = flags.init_from if checkpoint is None else checkpoint.folder
-    options = LoadOptions(model=flags.model or None, tokenizer=flags.tokenizer)
+    checkpoint = find_resume_point(config, ranks, parts={"progress": dict})
+    path = config.init_from if checkpoint is None else checkpoint.folder
+    options = LoadOptions(model=config.model or None, tokenizer=config.tokenizer)
     source = ranks.run_on_all_ranks(lambda: resolve_model(path, options))
     tokenizer = ranks.run_on_all_ranks(lambda: find_tokenizer(source, options))
-    examples = ranks.run_on_all_ranks(lambda: read_examples(flags, source, tokenizer))
-    shape = replace(source.shape, hidden_dropout=flags.dropout, attention_dropout=flags.dropout)
+    examples = ranks.run_on_all_ranks(lambda: read_examples(config, source, tokenizer))
+    shape = replace(source.shape, hidden_dropout=config.dropout, attention_dropout=config.dropout)
     order = Order(
         num_items=len(examples[TRAIN]),
-        batch_size=flags.batch_size,
-        epochs=flags.epochs,
-        seed=flags.seed,
-        across_epochs=flags.across_epochs,
+        batch_size=config.batch_size,
+        epochs=config.epochs,
+        seed=config.seed,
+        across_epochs=config.across_epochs,
     )
     progress = checkpoint.part("progress", FinetuneProgress) if checkpoint else FinetuneProgress()
     spec = RunSpec(
         shape=shape,
-        seed=flags.seed,
-        make=partial(GLM, smoothing=flags.label_smoothing),
+        seed=config.seed,
+        make=partial(GLM, smoothing=config.label_smoothing),
         # The newest of a run's checkpoints, where the flag names its folder.
-        load_weights=lambda model: broadcast_weights(
-            source.path, model, extend_positions=False, ranks=ranks
-        ),
-        sizes=[flags.batch_size],
+        load_weights=partial(broadcast_weights, source.path, extend_positions=False, ranks=ranks),
+        sizes=[config.batch_size],
         steps=order.steps,
-        identity={**identity_of(source, tokenizer), **decisive(flags, examples)},
-        options={"epochs": flags.epochs},
+        identity={**identity_of(source, tokenizer), **fixed_values(config, examples)},
+        options={"epochs": config.epochs},
         check=partial(check_no_items_lost, order=order),
     )
-    state = init_train_state(flags, spec, checkpoint=checkpoint, ranks=ranks)
+    state = init_train_state(config, spec, checkpoint=checkpoint, ranks=ranks)
     scoring = Scoring(
         pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
         chosen=are_chosen(examples[TRAIN]),
-        penalty=flags.length_penalty,
+        penalty=config.length_penalty,
     )
     writer = RankWriter(
         engine=state.engine,
         shape=shape,
-        decoding=flags.decoding,
+        decoding=config.decoding,
         ranks=ranks,
         stop=stop,
         batch_size=state.engine.micro_batch,
     )
     return FinetuneTask(
-        train_state=state,
-        flags=flags,
+        state=state,
+        config=config,
         tokenizer=tokenizer,
         examples=examples,
         order=order,
-        tuner=Tuner(engine=state.engine, scoring=scoring, loss=flags.loss, ranks=ranks),
+        engine=FinetuneEngine(engine=state.engine, scoring=scoring, loss=config.loss, ranks=ranks),
         writer=writer,
         progress=progress,
         data=source.data,
     )
 
 
-def finetune(flags: Finetune, ranks: Ranks) -> int:
+def finetune(config: Finetune, ranks: Ranks) -> int:
     """Train and return the exit code: 0, or that of the signal that stopped it."""
     stop = Stop(ranks)
     with run_folder_locked(
-        flags.save, ranks, start=lambda: open_items(flags, ranks, stop=stop)
+        config.save, ranks, start=lambda: open_task(config, ranks, stop=stop)
     ) as task:
         return _finetune(task, stop)
 
 
 def _finetune(task: FinetuneTask, stop: Stop) -> int:
-    save = task.flags.save
-    with stop, closing(task.train_state.open_log(task.lines())) as log:
-        code = Trainer(task.train_state, task, log=log, stop=stop).run()
+    save = task.config.save
+    with stop, closing(task.state.open_log(task.lines())) as log:
+        code = Trainer(task.state, task, log=log, stop=stop).run()
         best = task.progress.best
         if best is not None and not code:
             log.say(f"the best is {best.folder(save)}")

@@ -1,4 +1,4 @@
-"""Text from a trained model: blanks of prompts are filled, or texts continue.
+"""Text from a trained model, which fills blanks of prompts or continues texts.
 
 The command, and the same from Python:
 
@@ -20,20 +20,19 @@ from typing import TYPE_CHECKING
 
 from shards.commands.command import Command, log_plainly
 from shards.commands.flags import WORD, local_path, option, options_of, positive
-from shards.commands.shown import PartPrinter, json_text, print_line, print_lines
+from shards.commands.shown import json_text, print_line, print_lines
 from shards.errors import UserError
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.generate.decoding import Decoding
 from trainer.load_options import OPENED, LoadOptions
 
 if TYPE_CHECKING:
-    from trainer.generate.prompt import Prompt
-    from trainer.generate.writer import GeneratedText, Writer
+    from trainer.generate.writer import GeneratedText
 
 
 @dataclass(frozen=True, kw_only=True)
 class Generate(Command, Decoding, LoadOptions):
-    """Fill the blanks of prompts, or continue with texts."""
+    """Fill the blanks of prompts, or continue texts."""
 
     STOPPED = "the text is not whole"
     USAGE = "%(prog)s MODEL [PROMPT ...] [FLAG ...]"
@@ -92,25 +91,13 @@ class Generate(Command, Decoding, LoadOptions):
         make = partial(
             make_prompt, tokenizer=trained.tokenizer, prompt_format=trained.source.prompt_format
         )
-        if len(given) * self.samples == 1 and not self.json:
-            _print_parts(writer, make(given[0]))
-        else:
-            ready = [make(text) for text in given for _ in range(self.samples)]
-            for generation in writer.write(ready, batch_size=self.batch_size):
-                self._print(generation)
+        ready = [make(text) for text in given for _ in range(self.samples)]
+        for generation in writer.write(ready, batch_size=self.batch_size):
+            self._print(generation, is_only=len(ready) == 1)
 
-    def _print(self, generation: "GeneratedText") -> None:
+    def _print(self, generation: "GeneratedText", *, is_only: bool) -> None:
         if self.json:
             print_line(json_text(generation.json(), stream=sys.stdout), flush=True)
         else:
-            print_lines([*generation.text.split("\n"), ""])
+            print_lines([*generation.text.split("\n"), *([] if is_only else [""])])
             sys.stdout.flush()
-
-
-def _print_parts(writer: "Writer", prompt: "Prompt") -> None:
-    """Print what the model makes of a prompt, as it comes."""
-    printer = PartPrinter()
-    try:
-        writer.stream(prompt, printer.add)
-    finally:
-        printer.add("\n")

@@ -1,13 +1,13 @@
 """A model that reads prompts, and then tokens one after another, and says what may follow.
 
-What it has read need not be read again: it keeps the keys and values of every layer.
+No token is read twice: the keys and values of every layer are kept.
 
     row 0   [CLS] A cat [MASK] eos  sop  sat   on
     row 1   [CLS] [MASK] eos        sop  Dogs   .      .      .
                                     ^ lengths[1] = 3 before sop, 5 after Dogs
 
 Rows hold any number of tokens each. Positions are embedded before the layers, so a token's slot in
-its row says nothing but how many were read before it. What is beyond a row's length is never
+its row says only how many were read before it. Slots beyond a row's length are never
 seen, and the next tokens overwrite it.
 """
 
@@ -87,7 +87,7 @@ class CachedDecoder:
     def keep(self, rows: Sequence[tuple[int, int]]) -> None:
         """Keep rows in this order, some perhaps several times: their numbers, and their lengths.
 
-        What a row has read beyond its length is forgotten.
+        Tokens that a row has read beyond its length are forgotten.
         """
         numbers = [number for number, _ in rows]
         if numbers != list(range(len(self.lengths))):
@@ -143,7 +143,7 @@ class CachedDecoder:
 
 
 def _with_room(store: Tensor | None, like: Tensor, extent: int) -> Tensor:
-    """Return a store of keys and values with so many slots or more."""
+    """Return a store of keys and values with at least `extent` slots."""
     have = 0 if store is None else store.shape[3]
     if store is not None and have >= extent:
         return store

@@ -1,7 +1,7 @@
-"""Prompts: what a model reads before it writes, and where it writes.
+"""Prompts: the tokens that a model reads before it writes, and where it writes.
 
     A cat [MASK] on the [sMASK]        each blank is filled, from left to right
-    A cat                              no blank: the text continues, as if " [gMASK]" was at its end
+    A cat                              no blank: the text continues, as if it ended with " [gMASK]"
 
     Part A of a GLM   [CLS] text with masks eos        no eos behind a [gMASK] that ends the text
     then per blank    sop and what fills it            position of the mask; block positions 1, 2 …
@@ -21,7 +21,7 @@ from trainer.tasks.items import read_items, read_text
 from trainer.tokenizer import PromptFormat, TextTokenizer
 
 MARKS: Mapping[str, str] = {"[MASK]": "mask", "[sMASK]": "smask", "[gMASK]": "gmask"}
-"""What stands for a blank in a prompt, and the role of its token."""
+"""The marks of blanks in a prompt, and the roles of their tokens."""
 _MARK = re.compile(r"(\[[sg]?MASK\])")
 _SHOWN = 40
 """Characters of a prompt in a message."""
@@ -37,7 +37,7 @@ class Blank:
     block_position: int
     """Of that token."""
     mark: str = ""
-    """As it is in the prompt; "": the text continues."""
+    """As written in the prompt; "": the text continues."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,7 +50,7 @@ class Prompt:
     ends: frozenset[int]
     """The tokens that end what fills a blank."""
     causal: bool
-    """What is written moves on through the positions; else through the block positions."""
+    """Written tokens have further positions; else further block positions."""
     text: str = ""
     """As it was given."""
     parts: tuple[str, ...] = ("", "")
@@ -64,7 +64,7 @@ class Prompt:
         return blank.position, blank.block_position + place
 
     def room(self, number: int, positions: int) -> int:
-        """Return how many tokens fit into a blank of a model with so many positions."""
+        """Return how many tokens fit into a blank of a model with this many positions."""
         blank = self.blanks[number]
         return positions - (blank.position if self.causal else blank.block_position)
 
@@ -163,8 +163,8 @@ def read_prompts(path: Path) -> list[str]:
     """Return the prompts of a file; lines without text are none.
 
     Args:
-        path: of text, one prompt per line; or, if its name ends in .jsonl, of objects with
-            a `prompt`, which may have several lines.
+        path: of text, one prompt per line; or, if its name ends in .jsonl, of objects with a
+            `prompt`, which may have several lines.
 
     Raises:
         UserError: it cannot be read, has no prompt, or a line of it is none.

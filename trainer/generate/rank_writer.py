@@ -22,7 +22,7 @@ from trainer.model.model import NewTokens
 from trainer.model.sizes import ModelConfig
 
 _NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)
-"""What a dummy call reads."""
+"""The prompt of a dummy call."""
 
 
 class _StoppedError(Exception):
@@ -31,7 +31,7 @@ class _StoppedError(Exception):
 
 @dataclass(frozen=True, kw_only=True)
 class RankWriter:
-    """What fills blanks on all ranks."""
+    """Fills blanks on all ranks."""
 
     engine: DeepSpeedEngine
     shape: ModelConfig
@@ -45,14 +45,14 @@ class RankWriter:
     def fill(
         self, num_prompts: int, prompt_of: Callable[[int], Prompt]
     ) -> list[list[Completion]] | None:
-        """Return what fills the blanks of prompts, in their order, or None if asked to stop.
+        """Return the completions of prompts, in their order, or None if asked to stop.
 
         Args:
             num_prompts: the same on all ranks.
             prompt_of: makes a prompt, by its number.
 
         Raises:
-            CollectiveError: some rank could not write, as what a model gives is not a number.
+            CollectiveError: some rank could not write, because the logits are NaN or infinite.
         """
         own: list[list[Completion]] = []
         share = -(-num_prompts // self.ranks.world)
@@ -68,7 +68,7 @@ class RankWriter:
         return [one for part in self.ranks.gather(own) for one in part]
 
     def _batch(self, numbers: range, prompt_of: Callable[[int], Prompt]) -> list[list[Completion]]:
-        """Return what fills a batch, once all ranks have filled theirs."""
+        """Return the completions of a batch, once all ranks have theirs."""
         reader = CachedDecoder(self._call, self.shape, self.ranks.device)
         prompts = [prompt_of(number) for number in numbers]
         try:
@@ -83,7 +83,7 @@ class RankWriter:
         return self.engine.stage == WEIGHTS_SPLIT and self.ranks.world > 1
 
     def _call(self, new: NewTokens) -> Tensor:
-        """Return what the model gives, at ZeRO stage 3 in a call that all ranks make.
+        """Return the model's logits, at ZeRO stage 3 in a call that all ranks make.
 
         Raises:
             _StoppedError: this rank was asked to stop.

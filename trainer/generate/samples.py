@@ -1,7 +1,7 @@
-"""What a model in training makes of prompts, in the log, in TensorBoard and on the terminal.
+"""Texts that a model in training writes for prompts: to log, TensorBoard and terminal.
 
 Tokens are drawn as THUDM/GLM ships it, at a temperature of 0.9 among the 40 most probable, with the
-same numbers each time, so that samples of two steps differ by what was learned.
+same numbers each time, so that samples of two steps differ only by the weights.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt, make_prompt, read_prompts
 from trainer.generate.rank_writer import RankWriter
 from trainer.generate.writer import GeneratedText
-from trainer.import_weights.loaded_model import find_tokenizer, source_of_run
+from trainer.import_weights.loaded_model import ModelSource, find_tokenizer
 from trainer.load_options import LoadOptions
 from trainer.log import RunLog
 from trainer.pretraining import PretrainTask
@@ -54,25 +54,23 @@ class Samples:
                 log.write_sample(step, number, prompt=found.prompt, text=found.text)
 
 
-def open_samples(started: PretrainTask, path: Path, *, stop: Stop) -> Samples:
+def open_samples(task: PretrainTask, source: ModelSource, path: Path, *, stop: Stop) -> Samples:
     """Return the samples of a run; all ranks call this.
 
     Args:
-        started: the run.
+        task: of the run.
+        source: its model.
         path: of the file of prompts.
         stop: looked at before each token.
 
     Raises:
         CollectiveError: the file of prompts, or the tokenizer of the data, cannot be used.
     """
-    config, state, ranks = started.config, started.state, started.state.ranks
+    config, state, ranks = task.config, task.state, task.state.ranks
 
     def prepare() -> tuple[TextTokenizer | None, list[Prompt]]:
         if not ranks.is_first:
             return None, []
-        data = tuple(str(dataset.directory) for dataset in started.data.datasets)
-        identity = state.resume_fingerprint["identity"]
-        source = source_of_run(identity, path=Path(data[0]), data=data, step=state.step)
         tokenizer = find_tokenizer(source, LoadOptions(tokenizer=config.tokenizer))
         return tokenizer, [
             make_prompt(text, tokenizer, source.prompt_format) for text in read_prompts(path)
@@ -81,12 +79,12 @@ def open_samples(started: PretrainTask, path: Path, *, stop: Stop) -> Samples:
     tokenizer, prompts = ranks.run_on_all_ranks(prepare)
     writer = RankWriter(
         engine=state.engine,
-        shape=started.data.shape,
+        shape=task.data.shape,
         decoding=Decoding(
             max_new_tokens=config.sample_tokens,
             temperature=TEMPERATURE,
             top_k=TOP_K,
-            seed=started.data.run.seed,
+            seed=task.data.run.seed,
         ),
         ranks=ranks,
         stop=stop,

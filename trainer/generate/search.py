@@ -8,14 +8,14 @@ become better than the worst of them. As in THUDM/GLM (commit 4f61ed7, generatio
 `--select-topk`; there generate_samples.py draws continuations at random instead. So the most
 probable token each time is one beam, and a drawn token its only continuation.
 
-A prompt continues to its next blank, and leaves when all are filled, whatever the others do. A
+A prompt continues with its next blank, and leaves when all are filled, whatever others do. A
 blank's last token at the limit is put out but not read, so later blanks do not see it.
 
 A draw is a pure function of the logits and of one number in [0, 1), which is derived from a seed,
-the number of the prompt and that of the token: nothing depends on what is drawn beside it.
+the number of the prompt and that of the token: nothing depends on the other draws of its batch.
 """
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import count
@@ -37,8 +37,6 @@ more positions."""
 
 Continuations = Sequence[tuple[float, int]]
 """The best ones of a beam: totals of log probabilities, and tokens."""
-OnToken = Callable[[int | None], None]
-"""Called with a token that is chosen; None: the blank is filled."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +68,7 @@ class _Finished(NamedTuple):
 
 
 class _Row(NamedTuple):
-    """What the model reads next of a beam."""
+    """The tokens of a beam that the model reads next."""
 
     beam: Beam
     length: int
@@ -86,9 +84,8 @@ def fill(
     decoding: Decoding,
     *,
     first: int = 0,
-    on_token: OnToken = lambda _: None,
 ) -> list[list[Completion]]:
-    """Return what fills the blanks of each prompt.
+    """Return the completions of the blanks of each prompt.
 
     Args:
         reader: the model.
@@ -96,14 +93,12 @@ def fill(
         decoding: how tokens are chosen and texts compared.
         first: the number of the first prompt among all; what is drawn depends on it and on the
             seed, and not on the batch.
-        on_token: hears of every token of a single prompt as it is chosen; with beams when the
-            blank is filled.
     """
     reader.open(prompts)
     base = np.array([text_key(decoding.seed, "generate")], np.uint64)
     keys = derive(base, np.arange(first, first + len(prompts)))
     filled: list[list[Completion]] = [[] for _ in prompts]
-    search = _Search(decoding, reader.positions, on_token)
+    search = _Search(decoding, reader.positions)
     writing = [search.write(*pair) for pair in zip(prompts, filled, strict=True)]
     turns = {number: next(writer) for number, writer in enumerate(writing)}
     for step in count():
@@ -132,12 +127,11 @@ class _Search:
     decoding: Decoding
     positions: int
     """Of the model."""
-    on_token: OnToken
 
     def write(
         self, prompt: Prompt, completions: list[Completion]
     ) -> Generator[list[_Row], Sequence[Continuations], None]:
-        """Fill the blanks of a prompt: yield what the model reads, take what may follow each."""
+        """Fill the blanks of a prompt: yield rows to read, receive the continuations of each."""
         is_one, length = self.decoding.beams == 1, len(prompt.context)
         unread: list[InputToken] = []
         for number, blank in enumerate(prompt.blanks):
@@ -154,12 +148,10 @@ class _Search:
                 ]
                 beams = self._grown(beams, found, finished, prompt.ends)
                 length, unread = length + len(unread) + 1, []
-                if is_one and beams:
-                    self.on_token(beams[0].tokens[-1])
             finished += [_Finished(beam.total, beam.tokens, reason) for beam in beams]
             best = max(finished, key=lambda one: one.score)
             if not is_one:
-                # Its beams are forgotten, and it is read once more, in one row; except for the last
+                # Its beams are forgotten, and it is read once more, in one row, except for the last
                 # token at the limit.
                 length = begin
                 read = (blank.token, *best.tokens[: None if best.reason == ENDED else -1])
@@ -169,8 +161,6 @@ class _Search:
                 ]
             score = None if is_one else best.score
             completions.append(Completion(tokens=best.tokens, finish=best.reason, score=score))
-            for chosen in (*(() if is_one else best.tokens), None):
-                self.on_token(chosen)
 
     def _grown(
         self,
@@ -213,7 +203,7 @@ def _continuations(
 
     Args:
         logits: float32[rows, V].
-        rows: what was read.
+        rows: the rows that were read.
         decoding: how tokens are chosen.
         uniform: by row, the number in [0, 1) that decides what is drawn.
     """
@@ -235,9 +225,9 @@ _COLDEST = torch.finfo(torch.float32).tiny
 
 
 def filtered(logits: Tensor, decoding: Decoding) -> Tensor:
-    """Return logits float[b, V] divided by the temperature, -inf for what is never drawn.
+    """Return logits float[b, V] divided by the temperature, -inf for tokens that are never drawn.
 
-    First all below the k-th go (ties with it stay), then, of what is left, all before which the
+    First all below the k-th go (ties with it stay), then, of the rest, all before which the
     more probable ones exceed the probability `top_p`. As in THUDM/GLM (commit 4f61ed7,
     generation_utils.py).
     """
@@ -271,7 +261,7 @@ def forbidden(tokens: Sequence[int], ends: Collection[int], decoding: Decoding) 
     """Return the tokens that must not follow: early ends, and what repeats an n-gram.
 
     Args:
-        tokens: what was written so far.
+        tokens: the text so far.
         ends: the tokens that end a text.
         decoding: says the fewest tokens, and n.
     """

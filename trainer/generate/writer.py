@@ -1,7 +1,6 @@
 """Texts from a trained model: prompts in, their blanks filled."""
 
-import codecs
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,14 +23,14 @@ class GeneratedText:
     marks: tuple[str, ...]
     """Of its blanks: [MASK], [sMASK], [gMASK]; nothing if the model is causal."""
     texts: tuple[str, ...]
-    """What fills its blanks."""
+    """The texts of its blanks."""
     completions: tuple[Completion, ...]
 
     @classmethod
     def of(
         cls, prompt: Prompt, completions: Sequence[Completion], tokenizer: TextTokenizer
     ) -> "GeneratedText":
-        """Return a prompt with what fills its blanks."""
+        """Return a prompt with its blanks filled."""
         texts = tuple(text_of(filling.tokens, tokenizer) for filling in completions)
         behind = [text + part for text, part in zip(texts, prompt.parts[1:], strict=True)]
         return cls(
@@ -43,7 +42,7 @@ class GeneratedText:
         )
 
     def json(self) -> dict[str, Any]:
-        """Return it as it is in JSON lines."""
+        """Return the object of a JSON line."""
         blanks = []
         for mark, text, filling in zip(self.marks, self.texts, self.completions, strict=True):
             blank = {"mark": mark, "text": text, "finish": filling.finish}
@@ -53,22 +52,18 @@ class GeneratedText:
 
 
 def text_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> str:
-    """Return the text of tokens; bytes that are no character appear as U+FFFD."""
-    return _bytes_of(tokens, tokenizer).decode(errors="replace")
-
-
-def _bytes_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> bytes:
-    """Return the bytes of tokens; a row of the embedding that is no token appears as ⟨number⟩.
+    """Return the text of tokens; bytes that are no character appear as U+FFFD.
 
     A model may have more rows than its tokenizer has tokens, and one that has learned little yet
-    may choose them.
+    may choose them: they appear as ⟨number⟩.
     """
-    return b"".join(
+    content = b"".join(
         tokenizer.decode_bytes([token])
         if token < tokenizer.vocabulary_size
         else f"⟨{token}⟩".encode()
         for token in tokens
     )
+    return content.decode(errors="replace")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -93,25 +88,6 @@ class Writer:
             for prompt, completions in zip(batch, filled, strict=True):
                 yield GeneratedText.of(prompt, completions, self.tokenizer)
 
-    def stream(self, prompt: Prompt, on_text: Callable[[str], None]) -> None:
-        """Fill the blanks of a prompt and give its text part by part; with beams, blank by blank.
-
-        Args:
-            prompt: what is filled.
-            on_text: called with the next part; bytes that end within a character wait for the rest.
-        """
-        decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
-        parts = iter(prompt.parts)
-
-        def on_token(token: int | None) -> None:
-            if token is None:
-                on_text(decoder.decode(b"", final=True) + next(parts))
-            else:
-                on_text(decoder.decode(_bytes_of([token], self.tokenizer)))
-
-        on_text(next(parts))
-        fill(self._reader, [prompt], self.decoding, on_token=on_token)
-
     @property
     def _reader(self) -> CachedDecoder:
         return CachedDecoder(
@@ -133,8 +109,8 @@ def generate_texts(
     Args:
         model: in evaluation mode, on any device.
         tokenizer: the model's.
-        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; a text without any is
-            continued. A causal model continues every text.
+        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; without any they continue at
+            their end. A causal model continues every text at its end.
         decoding: how tokens are chosen. Default: the most probable one, up to 128 a blank.
         prompt_format: how the model reads, as `LoadedModel` says. Default: from left to right
             if it has no block positions, else as a GLM with task masks.

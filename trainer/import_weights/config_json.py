@@ -28,7 +28,7 @@ TRAINING = "corpusmill"
 _LIST = "whole-*.json"
 """The lists of a checkpoint's files."""
 _COUNTS = ("num_layers", "hidden_size", "num_heads", "max_positions")
-"""What a config.json must say, besides vocab_size."""
+"""Fields that a config.json must have, besides vocab_size."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,11 +38,11 @@ class ConfigFormat:
     fields: Mapping[str, str]
     """Our names, and theirs."""
     same: Mapping[str, Any]
-    """What it must say, or leave out, to be the one that is computed here."""
+    """Values that it must have, or leave out, for a model that is computed as here."""
     defaults: Mapping[str, Any]
-    """What it means to leave a field out."""
+    """Values of fields that are left out."""
     fixed: Mapping[str, Any] = field(default_factory=dict)
-    """What all models of the kind have, by our names."""
+    """Values that all models of the kind have, by our names."""
 
     def shape_of(self, content: Mapping[str, Any]) -> ModelConfig:
         """Return the shape that a config.json describes, its vocabulary padded.
@@ -156,7 +156,7 @@ def training_in(folder: Path) -> Training:
     """Return how the model in a folder was trained, as far as its config.json says.
 
     Raises:
-        UserError: what it says cannot be understood.
+        UserError: its entry is not as `trainer.export` writes it.
     """
     content = read_object(folder / CONFIG).get(TRAINING, {})
     try:
@@ -165,8 +165,8 @@ def training_in(folder: Path) -> Training:
             raise ValueError("a tokenizer has name and sha256")
     except ValueError as error:
         raise UserError(
-            f"{folder / CONFIG} does not say how the model was trained ({error}): bring it back as "
-            f"it was, or remove its entry {TRAINING}."
+            f"{folder / CONFIG} does not say how the model was trained ({error}): restore it, "
+            f"or remove its entry {TRAINING}."
         ) from error
     return training
 
@@ -183,7 +183,7 @@ def shape_named(name: str) -> ModelConfig:
 
 
 def shape_at(path: Path) -> ModelConfig | None:
-    """Return the shape of a model as what is next to its weights describes it; None: nothing does.
+    """Return the shape of a model from the file next to its weights; None: there is none.
 
     Args:
         path: of a run, of one of its checkpoints, or of a published model.

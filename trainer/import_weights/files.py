@@ -29,13 +29,13 @@ from trainer.json_file import read_object
 from trainer.torch_file import one_line
 
 STEMS = tuple(name.partition(".")[0] for name in FORMS)
-"""What the names of files begin with that transformers writes."""
+"""The beginnings of the names of files that transformers writes."""
 _TRACKERS = ("latest", "latest_checkpointed_iteration.txt")
 _FILE = "mp_rank_{}_model_states.pt"
-_LONGEST_TAG = 255
+_MAX_TAG = 255
 """Characters of the name of a folder."""
 _POINTER = b"version https://git-lfs"
-"""Begins the small file that git leaves instead of a large one without its extension LFS."""
+"""Begins the small file that git without its extension LFS writes instead of a large one."""
 
 
 def find_files(path: Path) -> list[list[Path]]:
@@ -69,7 +69,7 @@ def _folders(path: Path) -> Iterator[Path]:
     yield path
     for tracker in _TRACKERS:
         if (path / tracker).is_file():
-            tag = (path / tracker).read_text("utf-8", "replace").strip()[:_LONGEST_TAG]
+            tag = (path / tracker).read_text("utf-8", "replace").strip()[:_MAX_TAG]
             if tag not in {entry.name for entry in path.iterdir()}:
                 raise UserError(f"{path / tracker} names {tag!a}, but {path} has no such folder.")
             yield path / tag
@@ -93,13 +93,13 @@ def _named_by(index: Path) -> list[Path]:
     """Return the files that an index names.
 
     Raises:
-        DamageError: it names none, or others than files beside it.
+        DamageError: it names none, or others than files next to it.
         UserError: some are missing.
     """
     named = read_object(index).get("weight_map")
     names = sorted({str(name) for name in named.values()}) if isinstance(named, dict) else []
     if not names or any(Path(name).name != name for name in names):
-        raise DamageError(f"{index} does not name files beside it: copy it again.")
+        raise DamageError(f"{index} does not name files next to it: copy it again.")
     if lacking := [name for name in names if not (index.parent / name).is_file()]:
         raise UserError(
             f"{index.parent} lacks {len(lacking)} of the {len(names)} files that {index.name} "
@@ -148,7 +148,7 @@ def _safetensors(path: Path) -> Mapping[str, Tensor]:
         return load_file(path)
     except (SafetensorError, OSError) as error:
         raise DamageError(
-            f"{path} is not a safetensors file, or is damaged ({one_line(error)}): copy it again."
+            f"{path} is not a safetensors file, or was damaged ({one_line(error)}): copy it again."
         ) from error
 
 

@@ -19,7 +19,7 @@ from trainer.model.sizes import VOCABULARY_MULTIPLE, ModelConfig
 WORDS, POSITIONS = "word_embeddings.weight", "transformer.position_embeddings.weight"
 BLOCK_POSITIONS = "transformer.block_position_embeddings.weight"
 PREFIX = "transformer."
-"""What transformers puts in front of all names of a model with a head; files of the model alone,
+"""The prefix of transformers for all names of a model with a head; files of the model alone,
 such as those of OpenAI's weights, lack it."""
 _NAMES = (
     ("transformer.layers.", "h."),

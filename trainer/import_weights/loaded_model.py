@@ -1,4 +1,4 @@
-"""A trained model with what is needed to use it: its shape, its objective, its tokenizer.
+"""A trained model, and all that its use needs: its shape, its objective, its tokenizer.
 
 It is opened from a run's folder, from one of its checkpoints (any ZeRO stage, any number of
 ranks), or from a published checkpoint, which does not tell its shape: `--model` does.
@@ -49,19 +49,19 @@ is there counts."""
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSource(Training):
-    """What a checkpoint says of a model, before its weights are read."""
+    """The description of a model in a checkpoint, before its weights are read."""
 
     path: Path
-    """What `load_weights` takes."""
+    """The path for `load_weights`."""
     shape: ModelConfig
     objective: str
     data: tuple[str, ...] = ()
     """Folders or addresses of the data that it was trained on, as far as they are known."""
     step: int | None = None
     vocabulary: int | None = None
-    """The number of tokens, if the rest of the embedding is padding; None: one token per row."""
+    """Its tokens, where the rest of its embedding is filled up; None: one per row."""
     state: Mapping[str, Any] = field(default_factory=dict)
-    """What its checkpoint records; empty where it has none of this trainer."""
+    """The state in its checkpoint; empty where it has none of this trainer."""
 
     @property
     def prompt_format(self) -> PromptFormat:
@@ -119,7 +119,7 @@ def load_model(source: ModelSource, options: LoadOptions) -> GLM:
 
 
 def resolve_model(path: Path, options: LoadOptions) -> ModelSource:
-    """Return what is known of a model.
+    """Return the description of a model.
 
     Raises:
         UserError: there is no model, or its shape is not known.
@@ -144,13 +144,12 @@ def source_of_run(
     step: int,
     state: Mapping[str, Any] = MappingProxyType({}),
 ) -> ModelSource:
-    """Return what the identity of a run, as checkpoints record it, tells of its model."""
+    """Return the description of the model of a run, from the identity that checkpoints record."""
     try:
         shape = from_json(ModelConfig, identity["model"], where="model")
     except (KeyError, ValueError) as error:
         raise UserError(
-            f"{path} does not say the shape of its model ({error}): bring its whole-*.json back as "
-            "they were."
+            f"{path} does not say the shape of its model ({error}): restore its whole-*.json."
         ) from error
     return ModelSource(
         path=path,
@@ -167,7 +166,7 @@ def source_of_run(
 
 
 def _published(path: Path, options: LoadOptions) -> ModelSource:
-    """Return what is known of a model that no run of ours is known of."""
+    """Return the description of a published model."""
     shape, folder = _shape_given(path, options), described_folder(path)
     content = read_object(folder / CONFIG) if folder else {}
     objective, vocabulary = content.get("objective"), content.get("vocab_size")
@@ -192,7 +191,7 @@ def find_tokenizer(source: ModelSource, options: LoadOptions) -> TextTokenizer:
     beside = _tokenizer_beside(source) if given is None or source.tokenizer else None
     tokenizer = TextTokenizer(given) if given else beside or _kept_tokenizer(source)
     expected = source.tokenizer.get("sha256", tokenizer.sha256)
-    # What an export has written next to the weights means the same in another form.
+    # The tokenizer that an export wrote next to the weights is the same in another form.
     if tokenizer.sha256 not in (expected, beside and beside.sha256):
         kind, _, name = tokenizer.spec.partition(":")
         given, own = Path(name).name, source.tokenizer["name"]

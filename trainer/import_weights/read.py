@@ -43,14 +43,14 @@ def _read_partitioned(folder: Path) -> Weights:
     """
     from deepspeed.utils import zero_to_fp32  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
 
-    types, told = deepspeed_types(), io.StringIO()
+    types, printed = deepspeed_types(), io.StringIO()
     problem = f"DeepSpeed cannot join the weights in {folder}"
     try:
         with (
             explain_damage(folder, problem, ". Copy all files of the checkpoint again."),
             weights_only(types),
-            redirect_stdout(told),
-            redirect_stderr(told),
+            redirect_stdout(printed),
+            redirect_stderr(printed),
         ):
             joined: Mapping[str, WeightPart] = (
                 zero_to_fp32.get_fp32_state_dict_from_zero_checkpoint(

@@ -27,7 +27,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 class WeightPart(Protocol):
-    """A tensor that is read when it is asked for; a `torch.Tensor` is one."""
+    """A tensor that is read on demand; a `torch.Tensor` is one."""
 
     @property
     def shape(self) -> torch.Size:

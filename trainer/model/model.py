@@ -55,7 +55,7 @@ class NewTokens(Protocol):
         """The last new token of each row, int64[b]."""
 
     def mask(self, device: torch.device) -> Tensor:
-        """Return what the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
+        """Return the slots that the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Add the new tokens of a layer, and return the keys and values of all tokens."""
@@ -78,7 +78,7 @@ class GLM(nn.Module):
             config: its shape.
             checkpoint_activations: keep only the input of each layer, and recompute the rest in
                 the backward pass.
-            attention: what computes masks that are not plainly causal. `flex` is FlexAttention,
+            attention: the kernel for masks that are not plainly causal. `flex` is FlexAttention,
                 which has no attention dropout; `auto` uses it on CUDA where dropout is 0.
             smoothing: of targets in training: the share that is spread over the vocabulary.
         """
@@ -183,7 +183,7 @@ class GLM(nn.Module):
 
         Not the whole model: which tokens carry loss, and how many, differs at every step. Each
         layer by itself, since they share their code: on an H200 compiling glm-large-chinese takes 5
-        s instead of 50, and a step as long except for 2 %.
+        s instead of 50, and a step takes the same time within 2 %.
         """
         for layer in self.transformer.layers:
             layer.compile()
@@ -295,7 +295,7 @@ class Transformer(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention, then a feed-forward network, each on a LayerNorm of what it adds to."""
+    """Attention, then a feed-forward network, each on a LayerNorm of the hidden states."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -386,7 +386,7 @@ class Embedding(nn.Embedding):
 
 
 Reduce = Callable[[Tensor, Project], tuple[Tensor, ...]]
-"""Takes hidden states and the function that makes logits of them, and returns what is wanted."""
+"""Takes hidden states and the function that makes logits of them; returns losses, say."""
 
 
 class TiedEmbedding(Embedding):

@@ -19,7 +19,7 @@ VOCABULARY_MULTIPLE = 128
 _SIZE_FIELDS = ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions")
 _RANGES = {"hidden_dropout": 1, "attention_dropout": 1, "layernorm_eps": 1, "init_std": 1000}
 """Of real numbers: from 0 to below this."""
-_MOST = 2**24
+_MAX_COUNT = 2**24
 """Of anything that is counted in a shape: anything above is a mistake."""
 
 
@@ -42,7 +42,7 @@ class ModelConfig:
     block_positions: bool = True
     """Whether a second table embeds the position within a blank; else the model is a GPT-2."""
     hidden_dropout: float = 0.1
-    """Probability, for embeddings and for what attention and feed-forward add."""
+    """Probability, for embeddings and for the outputs of attention and feed-forward."""
     attention_dropout: float = 0.1
     """Probability, for attention weights. FlexAttention is used only if it is 0."""
     layernorm_eps: float = 1e-5
@@ -50,8 +50,8 @@ class ModelConfig:
 
     def __post_init__(self) -> None:
         for name in _SIZE_FIELDS:
-            if not 1 <= getattr(self, name) <= _MOST:
-                raise ValueError(f"{name} is {getattr(self, name)}; expected 1 to {_MOST}")
+            if not 1 <= getattr(self, name) <= _MAX_COUNT:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected 1 to {_MAX_COUNT}")
         if self.hidden_size % self.num_heads:
             raise ValueError(
                 f"hidden_size {self.hidden_size} is not a multiple of num_heads {self.num_heads}"

@@ -1,1 +1,1 @@
-"""What a model is asked, as rows of tokens: questions with choices, blanks to fill, texts."""
+"""Tasks as rows of tokens: questions with choices, blanks to fill, texts to write."""

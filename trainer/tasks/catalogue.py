@@ -38,7 +38,7 @@ def find_task(name: str) -> Task:
     if not is_file(path):
         raise UserError(
             f"--task {name}: there is no such task, and no such file: {expected(name, TASKS)}, or "
-            "FILE.custom json."
+            "FILE.json with your own."
         )
     description = read_description(path)
     kind = _KINDS.get(name, TextTask if description.answer is not None else ChoiceTask)

@@ -12,8 +12,6 @@ from trainer.tasks.rows import Answer, Example
 from trainer.tasks.task import EncodeContext, Lines, Task, with_rows
 from trainer.tasks.template import strings_of, text_of
 
-_FEWEST = 2
-
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ChoiceTask(Task):
@@ -21,7 +19,7 @@ class ChoiceTask(Task):
 
     TAKES: ClassVar[tuple[str, ...]] = ("form", "length", "pattern")
     IS_WRITTEN = False
-    FEWEST: ClassVar[int] = _FEWEST
+    MIN_CHOICES: ClassVar[int] = 2
     """Choices of an item."""
 
     def label(self, item: Item, context: EncodeContext) -> int | None:
@@ -60,7 +58,7 @@ class ChoiceTask(Task):
         return [{key: one.idx, "label": self.handed_in(one, given)} for one, given in pairs]
 
     def handed_in(self, example: Example, given: Answer) -> Any:  # noqa: ARG002
-        """Return what an answer is handed in as."""
+        """Return an answer as it is handed in."""
         labels = tuple(self.description.verbalizer)
         return labels[int(given)] if labels else int(given)
 
@@ -70,8 +68,8 @@ class ChoiceTask(Task):
             return [text_of(template, item) for template in self.description.choices]
         values = item.value(*name.split("."))
         are_texts = isinstance(values, list) and all(isinstance(value, str) for value in values)
-        if not are_texts or len(values) < self.FEWEST:
-            raise item.wrong(f'the field "{name}" is no list of at least {_FEWEST} texts.')
+        if not are_texts or len(values) < self.MIN_CHOICES:
+            raise item.wrong(f'the field "{name}" is no list of at least {self.MIN_CHOICES} texts.')
         return list(values)
 
 

@@ -1,4 +1,4 @@
-"""What a task makes of a file: `python -m trainer.tasks TASK FILE --tokenizer SPEC`."""
+"""The prompts of a task's file: `python -m trainer.tasks TASK FILE --tokenizer SPEC`."""
 
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
@@ -15,16 +15,16 @@ from trainer.tokenizer import PromptFormat, TextTokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class ShowTask(Command, PromptOptions):
-    """Show what a task makes of a file, without a model.
+    """Show the prompts that a task makes of a file, without a model.
 
-    For a look at one's data, or at a custom task, before a model is asked.
+    To check your data, or a task that you have written, before you train on it.
     """
 
     STOPPED = "nothing was changed"
 
     task: str = option(
         MISSING,
-        f"one of {', '.join(TASKS)}; or FILE.custom json",
+        f"one of {', '.join(TASKS)}; or FILE.json with your own",
         flag=WORD,
         metavar="TASK",
     )
@@ -33,11 +33,11 @@ class ShowTask(Command, PromptOptions):
     tokenizer: str = option(MISSING, metavar="SPEC", required=True)
     """as of the pipelines: tiktoken:gpt2"""
     split: str = option(VALIDATION, choices=SPLITS)
-    """Which of its files per folder is read for."""
+    """The file to read in a folder."""
     show: int = option(3, type=count, metavar="N")
     """Questions to show."""
     causal: bool = option(False)
-    """As a causal model is asked."""
+    """Show prompts for a causal model."""
 
     def run(self) -> None:
         """Print how many questions and rows there are, and the first questions."""

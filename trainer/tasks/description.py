@@ -1,4 +1,4 @@
-"""What a JSON file says of a task: of those known by name, custom and (docs/finetuning.md).
+"""The JSON file that describes a task, be it a known one or the user's (docs/finetuning.md).
 
 {"pattern": "{text:cut} It was [MASK].", "verbalizer": {"bad": " awful", "good": " great"}}
 {"pattern": "{start:cut} [MASK]", "choices": ["{end1}", "{end2}"]}
@@ -27,12 +27,12 @@ class Pattern:
     verbalizer: Mapping[str, str] = field(default_factory=dict)
     """Other words than the task's."""
     filler: str | None = None
-    """A template of what fills the blank, where {choice} is in the text."""
+    """A template of the text that fills the blank, for a text with {choice}."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """What a file says of a task."""
+    """The description of a task in a file."""
 
     pattern: tuple[Pattern, ...]
     """Numbered from 0 on."""
@@ -47,7 +47,7 @@ class Description:
     choices_field: str | None = None
     """The field that holds the list of choices, where each item has its own number of them."""
     answer: str | None = None
-    """A template of what is to be written."""
+    """A template of the text to write."""
     label: str = "label"
     """The field with a label, or with the number of the right choice, from 0 on."""
     name: str | None = None
@@ -78,8 +78,8 @@ def read_description(path: Path) -> Description:
     if isinstance(metric, str):
         content["metric"] = [metric, *(name for name in known if name != metric)]
     try:
-        said = from_json(Description, content, where="the task")
-        fault = next(_faults(said), None)
+        description = from_json(Description, content, where="the task")
+        fault = next(_faults(description), None)
     except ValueError as error:
         fault = str(error)
     if fault:
@@ -87,37 +87,45 @@ def read_description(path: Path) -> Description:
             f"{path} does not describe a task: {fault}. Expected a pattern, and one of verbalizer, "
             "choices, choices_field and answer (docs/finetuning.md)."
         )
-    return said
+    return description
 
 
-def _faults(said: Description) -> Iterator[str]:
-    """Yield what makes a description none; ValueError where a template is not well formed."""
-    kinds = [said.verbalizer, said.choices, said.choices_field, said.answer]
+def _faults(description: Description) -> Iterator[str]:
+    """Yield the faults of a description; ValueError where a template is not well formed."""
+    kinds = [
+        description.verbalizer,
+        description.choices,
+        description.choices_field,
+        description.answer,
+    ]
     if sum(map(bool, kinds)) != 1:
         yield "it has not one of verbalizer, choices, choices_field and answer"
-    if not said.pattern:
+    if not description.pattern:
         yield "there is no pattern"
-    fillers = (pattern.filler or "" for pattern in said.pattern)
-    if any(map(masks_of, (*said.choices, said.answer or "", *fillers))):
+    fillers = (pattern.filler or "" for pattern in description.pattern)
+    if any(map(masks_of, (*description.choices, description.answer or "", *fillers))):
         yield "an answer has a blank"
     for name, given, known in (
-        *(("metric", one, TEXT_FIGURES if said.answer else FIGURES) for one in said.metric),
-        ("form", said.form, FORMS),
-        ("default", said.default, range(len(said.pattern))),
+        *(
+            ("metric", one, TEXT_FIGURES if description.answer else FIGURES)
+            for one in description.metric
+        ),
+        ("form", description.form, FORMS),
+        ("default", description.default, range(len(description.pattern))),
     ):
         if given not in known:
             yield f"{name} is {given!r}, not one of {', '.join(map(str, known))}"
-    for pattern in said.pattern:
-        yield from _pattern_faults(pattern, said)
+    for pattern in description.pattern:
+        yield from _pattern_faults(pattern, description)
 
 
-def _pattern_faults(pattern: Pattern, said: Description) -> Iterator[str]:
+def _pattern_faults(pattern: Pattern, description: Description) -> Iterator[str]:
     blanks = len(masks_of(pattern.text))
-    if blanks > 1 or not (blanks or said.answer):
+    if blanks > 1 or not (blanks or description.answer):
         yield f"the pattern {pattern.text!r} has {blanks} blanks, not one [MASK]"
-    if pattern.verbalizer and pattern.verbalizer.keys() != said.verbalizer.keys():
+    if pattern.verbalizer and pattern.verbalizer.keys() != description.verbalizer.keys():
         yield f"the words of {pattern.text!r} are not for the labels of verbalizer"
-    answers = said.words(pattern) or said.choices
+    answers = description.words(pattern) or description.choices
     if len(answers) == 1:
         yield "there is only one answer to choose from"
     for answer in answers:

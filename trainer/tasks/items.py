@@ -81,7 +81,7 @@ class Item:
         return str(value) if is_number else self.text(*keys)
 
     def name(self, number: int) -> Any:
-        """Return what the item calls itself, its idx or id; else its number, which is given."""
+        """Return the item's own name, its idx or id; else its number, which is given."""
         given = (self.fields.get(key) for key in ("idx", "id"))
         return next((name for name in given if name is not None), number)
 
@@ -125,7 +125,7 @@ class Item:
 def read_items(path: Path) -> list[Item]:
     """Return the objects of a file of JSON lines, or of a JSON array; blank lines are none.
 
-    Of a file NAME.source the lines are the field source, and those of NAME.target beside it, if
+    Of a file NAME.source the lines are the field source, and those of NAME.target next to it, if
     there is one, the field target.
 
     Raises:
@@ -144,13 +144,13 @@ def read_items(path: Path) -> list[Item]:
     ]
 
 
-def _read_pairs(path: Path, beside: Path) -> list[Item]:
-    columns = {"source": path} | ({"target": beside} if beside.exists() else {})
+def _read_pairs(path: Path, targets: Path) -> list[Item]:
+    columns = {"source": path} | ({"target": targets} if targets.exists() else {})
     lines = [read_text(one).removesuffix("\n").split("\n") for one in columns.values()]
     if len({*map(len, lines)}) > 1:
         raise UserError(
-            f"{path} has {len(lines[0]):,} lines and {beside} {len(lines[1]):,}: each source needs "
-            "its target in the line of the same number."
+            f"{path} has {len(lines[0]):,} lines and {targets} {len(lines[1]):,}: each source "
+            "needs its target in the line of the same number."
         )
     return [
         Item(fields=dict(zip(columns, texts, strict=True)), path=path, place=f"line {number}")

@@ -40,7 +40,7 @@ class Row:
         Args:
             context: Part A, with [CLS] and what ends it; of a causal row the text, 1 or more
                 tokens.
-            answer: what is predicted, with the token that ends it. Without any, Part B is sop
+            answer: the tokens to predict, with the one that ends them. Without any, Part B is sop
                 alone.
             mask_at: where the mask is; None: the row is causal, and has no Part B.
             sop: the token that begins an answer.
@@ -61,14 +61,14 @@ class Row:
 
     @property
     def prompt(self) -> list[int]:
-        """What is read before the first token of the answer."""
+        """The tokens that are read before the first token of the answer."""
         pad, count = self._padding
         part_a = [] if self.mask_at is None else [*self._context.tolist(), *[pad] * count]
         return [*part_a, *self._part_b]
 
     @property
     def _part_b(self) -> Sequence[int]:
-        """What is read of Part B before the first token of the answer."""
+        """The tokens of Part B that are read before the first token of the answer."""
         return self._context.tolist() if self.mask_at is None else (self._sop,)
 
     @property
@@ -103,9 +103,9 @@ text that was written."""
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Example:
-    """What a model is asked, and the answer.
+    """A question to a model, and the answer.
 
-    `rows` and `words` say of which kind it is:
+    `rows` and `words` show its kind:
 
         a row per choice                     the most probable row is the answer
         one row, the ids of words in `words` the most probable word after the row is the answer
@@ -116,14 +116,14 @@ class Example:
     guid: str
     """Unique in its file, such as dev-3."""
     idx: Any
-    """What the file calls it, for predictions."""
+    """Its name in the file, for predictions."""
     rows: Sequence[Row] = ()
     words: tuple[int, ...] = ()
     """The ids of the verbalizers, by label."""
     label: int | None = None
     """The number of the right choice or word; None: not known, or there are none."""
     facts: Mapping[str, Any] | None = None
-    """What its task needs for metrics and predictions: a question's number, answers."""
+    """Facts that its task needs for metrics and predictions: a question's number, answers."""
 
     @property
     def num_cut(self) -> int:

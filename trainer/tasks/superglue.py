@@ -19,7 +19,7 @@ from trainer.tasks.rows import Answer, Example
 from trainer.tasks.task import EncodeContext, Lines
 from trainer.tasks.template import open_ended, plain
 
-_MOST = 9
+_MAX_WRONG = 9
 """Wrong choices of an item in training."""
 _GAP = "@placeholder"
 _JOINERS = {"cause": " because", "effect": ", so"}
@@ -113,7 +113,7 @@ class MultiRC(ChoiceTask):
 class ReCoRD(ChoiceTask):
     """Which entity of a passage fills the gap in a query about it."""
 
-    FEWEST = 1
+    MIN_CHOICES = 1
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
         """Yield each query about a passage; for training once for each right answer."""
@@ -144,10 +144,10 @@ class ReCoRD(ChoiceTask):
         """Return exact match and F1 in per cent, each against the best of a query's answers."""
         exact, overlaps = [], []
         for example, given in zip(examples, answers, strict=True):
-            said = _words(self.handed_in(example, given))
+            words = _words(self.handed_in(example, given))
             known = [_words(answer) for answer in (example.facts or {})["answers"]]
-            exact.append(said in known)
-            overlaps.append(max((_overlap(said, one) for one in known), default=0.0))
+            exact.append(words in known)
+            overlaps.append(max((_overlap(words, one) for one in known), default=0.0))
         return {"em": per_cent(exact), "f1": 100 * sum(overlaps) / len(examples)}
 
     def handed_in(self, example: Example, given: Answer) -> str:
@@ -170,7 +170,7 @@ def _competing(
         return
     wrong = [name for name in names if name not in answers]
     for at, answer in enumerate(answers):
-        drawn = draw.sample(wrong, _MOST) if len(wrong) > _MOST else wrong
+        drawn = draw.sample(wrong, _MAX_WRONG) if len(wrong) > _MAX_WRONG else wrong
         yield f"-a{at}", [answer, *drawn], 0
 
 
@@ -219,14 +219,14 @@ class Wsc(ChoiceTask):
     """
 
     TAKES: ClassVar[tuple[str, ...]] = ("form", "length", "pattern", "candidates")
-    FEWEST = 1
+    MIN_CHOICES = 1
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
         """Yield the items; for training only those whose name is the right one."""
         for item in items:
             is_true = item.label(_FALSE_TRUE, is_needed=not context.is_test)
             if context.is_train and not is_true:
-                continue  # a wrong name teaches nothing: the right one is not told
+                continue  # a wrong name teaches nothing: the right one is not known
             name, idx = item.text("target", "span1_text"), item.value("idx")
             fields = {"text": _marked(item), "pronoun": item.text("target", "span2_text")}
             for number, others in enumerate(_candidates(item, name, context)):
@@ -255,17 +255,20 @@ class Wsc(ChoiceTask):
 
 
 def _candidates(item: Item, own: str, context: EncodeContext) -> list[list[str]]:
-    """Return the groups of other names that an item is asked about with, each name once."""
+    """Return the groups of other names that compete in an item, each name once."""
     if not context.options.candidates:
         return [[]]
     given = dict.fromkeys(part.text("text") for part in item.parts("candidates"))
     names = [name for name in given if name != own]  # it would compete with itself
     if not names:
         raise item.wrong("there are no other candidates, and --candidates was given.")
-    if not context.is_train or len(names) <= _MOST:
+    if not context.is_train or len(names) <= _MAX_WRONG:
         return [names]
     # The last group is filled up from the first names.
-    return [(names[at : at + _MOST] + names)[:_MOST] for at in range(0, len(names), _MOST)]
+    return [
+        (names[at : at + _MAX_WRONG] + names)[:_MAX_WRONG]
+        for at in range(0, len(names), _MAX_WRONG)
+    ]
 
 
 def _marked(item: Item) -> str:

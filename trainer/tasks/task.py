@@ -28,7 +28,7 @@ from trainer.tokenizer import PromptFormat, TextTokenizer
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
 
-ASKED = "how items are asked"
+ASKED = "how items become prompts"
 """The title of `PromptOptions` in `--help`."""
 _SUFFIXES = (".jsonl", ".json", ".source")
 
@@ -109,7 +109,7 @@ class EncodeContext:
 
         Args:
             strings: of the pattern.
-            item: what an error is about.
+            item: for errors.
             taken: tokens that the row has besides.
 
         Raises:
@@ -122,8 +122,8 @@ class EncodeContext:
             raise item.wrong(
                 f"the pattern with its answer has {size} tokens, --length is {self.length}, and "
                 "cutting all that may be cut is not enough. Make it longer, as far as the model "
-                "has positions; else shorten the item, or leave it out. A custom pattern may "
-                "say what else may be cut: {name:cut}."
+                "has positions; else shorten the item, or leave it out. Your own pattern may "
+                "mark more fields that may be cut: {name:cut}."
             )
         return [i for several in ids for i in several], size > self.length
 
@@ -134,8 +134,8 @@ class EncodeContext:
 
         Args:
             strings: of the pattern; exactly one is a blank.
-            answer: with the token that ends it; none: what follows sop is asked for.
-            item: what an error is about.
+            answer: with the token that ends it; none: it is to be written after sop.
+            item: for errors.
 
         Raises:
             UserError: as for `fitted`.

@@ -12,7 +12,7 @@ they hold. Behind a colon, joined by commas, stands what is done with a field:
     open     the punctuation at its end is left out
     strip    the white space around it is left out
 
-A text is encoded string by string. What may be cut is a string by itself, with the white space
+A text is encoded string by string. A part that may be cut is its own string, with the white space
 before it; {|} ends a string as well, and {|:cut} one that may be cut. The rules are those of
 THUDM/GLM (commit 4f61ed7, tasks/superglue/pvp). Where cutting is not enough, the reference breaks
 down, and here is an error.
@@ -86,10 +86,10 @@ def parse(template: str) -> tuple[TemplatePart, ...]:
             elif text:
                 parts.append(TemplatePart(text=text))
         if name is not None:
-            said = spec.split(",") if spec else []
-            cuts = [one for one in said if one in (CUT, EVEN)]
-            filters = tuple(one for one in said if one in _FILTERS)
-            if not name or conversion or len(cuts) > 1 or len(cuts) + len(filters) < len(said):
+            names = spec.split(",") if spec else []
+            cuts = [one for one in names if one in (CUT, EVEN)]
+            filters = tuple(one for one in names if one in _FILTERS)
+            if not name or conversion or len(cuts) > 1 or len(cuts) + len(filters) < len(names):
                 raise ValueError(f"a field is {{name}} or {{name:{CUT}}}, not as in {template!r}")
             parts.append(TemplatePart(field=name, filters=filters, cut="".join(cuts)))
     return tuple(parts)

@@ -75,7 +75,7 @@ class TextTask(Task):
             if not prompt:
                 raise item.wrong("the prompt is empty, and a model that reads on needs one.")
             return Row(prompt, [*ids, special["eos"]] if ids else [], was_cut=was_cut)
-        if not any(one.mask for one in strings):  # continue at the end, without its white space
+        if not any(one.mask for one in strings):  # it continues at its end, without white space
             *first, last = strings or [TemplatePart()]
             end = TemplatePart(mask=context.blank("gmask"))
             strings = [*first, replace(last, text=last.text.rstrip()), end]
@@ -133,22 +133,22 @@ class SequenceTask(TextTask):
         """Return the row of a source, with its target where that is learnt."""
         special, options = context.tokenizer.special, context.options
         size = options.source_length or _SOURCE_LENGTH
-        most = options.target_length or TARGET_LENGTH
+        max_target = options.target_length or TARGET_LENGTH
         if size <= _FRAME:
             raise UserError(
                 f"--source-length {size} leaves no token to the source: make it longer."
             )
         target = [*context.ids(f" {answer}"), special["eop"]] if answer else []
-        if len(target) > most and not options.cut_targets:
+        if len(target) > max_target and not options.cut_targets:
             raise item.wrong(
                 f"the target has {len(target):,} tokens, its end among them, and --target-length "
-                f"is {most:,}. Make that longer, or let long targets be cut with --cut-targets."
+                f"is {max_target:,}. Make that longer, or cut long targets with --cut-targets."
             )
         ids = context.ids(item.text("source").strip())
         source = ids[_FRAME - size :]
         return Row(
             [special["cls"], *source, special[context.blank("smask")], special["eos"]],
-            target[:most],
+            target[:max_target],
             mask_at=1 + len(source),
             sop=special["sop"],
             padding=(special["pad"], 0 if options.hide_padding else size - _FRAME - len(source)),

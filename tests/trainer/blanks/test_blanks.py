@@ -39,7 +39,7 @@ def put_back(made: GlmBatch, i: int) -> list[int]:
     positions, places = made.position_ids[i]
     text = tokens[:sep]
     begins = np.flatnonzero(tokens[:end] == SOP)
-    mask = [MASK, SMASK, GMASK][made.task[i]]
+    mask = [MASK, SMASK, GMASK][made.objective[i]]
     assert sorted(positions[begins]) == np.flatnonzero(text == mask).tolist()
     # Sop to eop, each at its mask's position, inputs one behind the targets.
     blocks = np.split(np.arange(sep, end), begins[1:] - sep) if len(begins) else []
@@ -54,7 +54,7 @@ def put_back(made: GlmBatch, i: int) -> list[int]:
             assert loss[block].all()
             assert not np.isin(hidden, [EOS, CLS]).any()
         else:
-            assert (made.task[i], at) == (Objective.GENERATION, sep - 1)
+            assert (made.objective[i], at) == (Objective.GENERATION, sep - 1)
         text = np.concatenate([text[:at], hidden, text[at + 1 :]])
     put_together: list[int] = text.tolist()
     return put_together
