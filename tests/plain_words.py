@@ -57,14 +57,6 @@ UNFINISHED: tuple[str, ...] = (
     "tests/pipelines/tokenizers",
     "tests/pipelines/write",
     "tests/soak",
-    "tests/trainer",
-    "tests/trainer/blanks",
-    "tests/trainer/checkpoints",
-    "tests/trainer/evaluate",
-    "tests/trainer/generate",
-    "tests/trainer/import_weights",
-    "tests/trainer/model",
-    "tests/trainer/tasks",
 )
 """Folders that still have findings."""
 

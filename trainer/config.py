@@ -267,7 +267,7 @@ class TrainConfig(RunConfig, RunOptions):
     sample_prompts: Path | None = option(None, metavar="FILE", type=local_path)
     """A file of prompts, as of trainer.generate; the first rank reads it."""
     sample_tokens: int = option(64, type=positive)
-    """Tokens of a blank of a sample at most."""
+    """Maximum number of tokens per blank of a sample."""
 
     @property
     def counts_epochs(self) -> bool:

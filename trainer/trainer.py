@@ -197,7 +197,7 @@ class Trainer:
 
     @contextmanager
     def _uncounted(self) -> Iterator[None]:
-        """Leave the time of what is done between steps out of the speed of the steps."""
+        """Exclude the time between steps from the speed of the steps."""
         begin = time.perf_counter()
         yield
         for meter in (self._meter, self._speed):

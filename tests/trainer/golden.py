@@ -1,6 +1,6 @@
 """Figures of the reference implementation (THUDM/GLM 4f61ed7), which was run to make them.
 
-Those of its tasks, of its fine-tuning and of what it writes are not in the repository.
+Those of its tasks, its fine-tuning and its generated texts are not in the repository.
 `tests/data/glm_tiny.npz` is a part of `../shared/data/golden/model_tiny.npz`: all weights of a
 model of three layers, and of its cases `bert` one sample, of `edges` two (no token in front of
 `sep`, and all of them).
@@ -139,13 +139,13 @@ def gpt2() -> TextTokenizer:
 
 
 def option(case: Mapping[str, Any], name: str, default: str) -> str:
-    """What the reference's command line of a case gives for a flag."""
+    """The value of a flag in the reference's command line of a case."""
     options = case["options"].split()
     return options[options.index(name) + 1] if name in options else default
 
 
 def questions_of(case: Mapping[str, Any], path: Path | None = None) -> list[Example]:
-    """What a case asks of its items, or of those of another file, with the reference's options."""
+    """The examples of a case, or of another file, with the reference's options."""
     options = case["options"].split()
     return find_task(case["task"]).examples(
         path or items(f"{case['items']}.jsonl"),

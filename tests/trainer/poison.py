@@ -23,7 +23,7 @@ class Payload:
 
 
 def _hidden(path: Path, payload: Payload) -> None:
-    """Put the payload beside what the file holds, which stays usable."""
+    """Add the payload to the content of the file, which stays usable."""
     torch.save({**torch.load(path, weights_only=False), "args": payload}, path)
 
 

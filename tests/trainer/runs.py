@@ -1,4 +1,4 @@
-"""Runs of the trainer in processes of their own, forked from one that has torch loaded already."""
+"""Runs of the trainer in separate processes, forked from one that has torch loaded already."""
 
 import json
 import os

@@ -88,7 +88,7 @@ REFERENCE: Mapping[str, Any] = {
     },
     "wall_clock_breakdown": False,
 }
-"""What is in the files of THUDM/GLM, in config/ and config_tasks/, with other numbers."""
+"""Settings as in THUDM/GLM's files in config/ and config_tasks/, with other numbers."""
 
 OFFLOADING = {"stage": 2, "overlap_comm": True, "allgather_bucket_size": 5e7, "cpu_offload": True}
 """As in its files for fine-tuning."""

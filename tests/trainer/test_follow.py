@@ -136,7 +136,7 @@ def test_killed_twice_is_as_if_it_had_not_been(
 def test_an_earlier_checkpoint_repeats_later_switches(
     trial: Trial, undisturbed: Callable[[int], Path]
 ) -> None:
-    """Removals that a later switch brought are not yet there when the steps are repeated."""
+    """Removals in a later switch are not yet there when the steps are repeated."""
     whole, data = undisturbed(1), trial.folder / "whole-data-1"
     run = Path(shutil.copytree(whole, trial.folder / "back"))
     for step in (9, 12, 14):
@@ -205,7 +205,7 @@ def change_at(change: Callable[[Path], None], data: Path, position: int) -> None
 def test_data_that_cannot_be_followed_are_left(
     trial: Trial, change: Callable[[Path], None], told: str
 ) -> None:
-    """The run continues with what it has, and says so once."""
+    """The run continues with the files that it has, and says so once."""
     run, data = trial.folder / change.__name__, data_in(trial, f"{change.__name__}-data")
     flags = ("--data", data, "--follow", "--save", run)
     prepare = partial(change_at, change, data, 24)

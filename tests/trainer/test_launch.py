@@ -54,7 +54,7 @@ ALONE = "--nnodes 1 --node-rank 0 --nproc-per-node gpu --master-addr node-a --ma
 @pytest.mark.parametrize(
     ("script", "environment", "printed"),
     [
-        # Time to save: 110 s, or what is asked for.
+        # Time to save: 110 s, or as requested.
         ("torchrun.sh", {"GPUS": "2"}, "110 s: --standalone --nproc-per-node 2 -m"),
         (
             "torchrun.sh",

@@ -99,7 +99,7 @@ def test_stateful_data_loader(directory: Path, workers: int) -> None:
 
 
 def test_a_batch_that_placed_shards_do_not_fit(tmp_path: Path) -> None:
-    """It is told before the shards that a node then lacks."""
+    """It is reported before the shards that a node then lacks."""
     for shard in build(tmp_path).shards("web")[3:]:
         (tmp_path / f"{shard.path}.bin").unlink()
     # It never needs scatter 3.

@@ -136,7 +136,7 @@ def test_a_signal_saves_and_leaves(trial: Trial, number: int) -> None:
     run = trial.folder / f"stopped-{number}"
     running = trial.start(*zero(trial, 2), "--save", run, world=2)
     wait_for_step(run, 1, running)
-    running.signal(number, 1)  # one rank is asked, all stop
+    running.signal(number, 1)  # one rank gets the signal, all stop
     assert running.wait().codes() == [128 + number] * 2
     assert running.output().count("stopping: this step is finished") == 1
     last = events(run, "train")[-1]["step"]
@@ -160,7 +160,7 @@ def test_a_damaged_checkpoint_is_left_out(trial: Trial) -> None:
 
 
 def in_folder(trial: Trial, name: str) -> Trial:
-    """Return a trial whose runs start in a folder of their own."""
+    """Return a trial whose runs start in a separate folder."""
     return Trial(trial.folder / name, trial.flags, trial.started)
 
 

@@ -93,7 +93,7 @@ def keys_of(number: int, *, first: int = 0) -> Words:
 def maker(
     options: BlankOptions = PLAIN, *, positions: int = 128, isolate: bool = False
 ) -> BlankInfilling:
-    """Return what makes blanks."""
+    """Return a maker of blanks."""
     return BlankInfilling(
         SPECIAL, options, max_positions=positions, sentence_ends=SENTENCE_ENDS, isolate=isolate
     )

@@ -108,9 +108,9 @@ class Finetune(RunConfig, PromptOptions):
     beams: int = same_option(Decoding, "beams", group=WRITING, metadata=FIXED)
     no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram", metadata=FIXED)
     min_answer: int = option(0, type=count, metadata=FIXED)
-    """Tokens of a text at least."""
+    """Minimum number of tokens of a text."""
     max_answer: int | None = option(None, type=positive, metadata=FIXED)
-    """Tokens of a text at most. Default: --target-length, the task's."""
+    """Maximum number of tokens of a text. Default: --target-length, the task's."""
     by_loss: bool = option(False, metadata=FIXED)
     """Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for
     test.jsonl."""
@@ -153,7 +153,7 @@ class Finetune(RunConfig, PromptOptions):
 
     @property
     def _max_tokens(self) -> int:
-        """Tokens of a text at most."""
+        """The maximum number of tokens of a text."""
         return self.max_answer or self.target_length or TARGET_LENGTH
 
     @property

@@ -12,9 +12,9 @@ class Decoding:
     """How tokens are chosen; by default the most probable one."""
 
     max_new_tokens: int = option(128, group="how tokens are chosen", metavar="N", type=positive)
-    """Tokens that fill a blank at most."""
+    """Maximum number of tokens per blank."""
     min_new_tokens: int = option(0, metavar="N", type=count)
-    """Tokens that fill a blank at least."""
+    """Minimum number of tokens per blank."""
     temperature: float | None = option(None, metavar="T", type=float)
     """Draw tokens, from logits divided by this; 0 takes the most probable one. Default: 1 with
     --top-k or --top-p, else 0."""
@@ -27,7 +27,7 @@ class Decoding:
     no_repeat_ngram: int = option(0, metavar="N", type=count)
     """Within a blank, no sequence of this many tokens twice."""
     seed: int = option(0, metavar="N", type=int)
-    """Of the draws."""
+    """Random seed of the draws."""
 
     def __post_init__(self) -> None:
         if self.temperature is not None and not 0 <= self.temperature < math.inf:

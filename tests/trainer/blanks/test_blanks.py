@@ -1,4 +1,4 @@
-"""What holds for rows of any windows; the rows of some are pinned by the golden row `blanks`."""
+"""Properties of the rows of any windows; the rows of some are pinned by the golden row `blanks`."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""The distribution of blanks beside that of THUDM/GLM 4f61ed7, which was run to make the figures.
+"""The distribution of blanks next to that of THUDM/GLM 4f61ed7, which was run to make the figures.
 
 `tests/data/glm_blocks.json` is a part of `../shared/data/golden/blocks_stats.json`: histograms of
 20,000 texts of 512 tokens, `[CLS]` and eos among them, with a sentence end every 20 tokens, and of

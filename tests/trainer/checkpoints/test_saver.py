@@ -91,7 +91,7 @@ def test_what_goes_wrong_within_a_file_is_raised_after_deepspeed_returns(
             saving.save(step=2, state=GOOD)
     assert not list(tmp_path.glob("step-2/*.pt"))
     assert resumed_step(tmp_path) == 1
-    saving.save(step=2, state=GOOD)  # what went wrong is forgotten
+    saving.save(step=2, state=GOOD)  # the error is forgotten
     assert resumed_step(tmp_path) == 2
 
 

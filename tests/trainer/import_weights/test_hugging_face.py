@@ -50,7 +50,7 @@ def test_what_transformers_saved_gives_the_same_logits(tmp_path: Path, alone: bo
     with torch.no_grad():
         logits = causal_logits(model, tokens)
         assert (logits[..., :300] - theirs(tokens).logits).abs().max() < 1e-5
-    # What fills up the vocabulary is as likely as a token on average.
+    # A padding row of the vocabulary is as likely as a token on average.
     middle = logits[..., :300].mean(-1)
     assert (logits[..., 300:] - middle[..., None]).abs().max() < 1e-4
 

@@ -58,7 +58,7 @@ WORDS = "word_embeddings.weight"
 
 
 def test_parts_of_a_model(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    """A part alone is too small, and one beside a whole model is of another checkpoint."""
+    """A part alone is too small, and one next to a whole model is of another checkpoint."""
     save(tmp_path / FILE.format(0), {**weights, WORDS: weights[WORDS][:128]})
     with pytest.raises(UserError, match=r"several model-parallel ones, give the folder"):
         load_weights(tmp_path / FILE.format(0), GLM(SHAPE))

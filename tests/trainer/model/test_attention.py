@@ -65,7 +65,7 @@ def test_flex_attention_sees_the_same(
 
 
 def test_a_mask_is_read_by_the_memory_efficient_kernel_as_it_is() -> None:
-    # What aten/src/ATen/native/transformers asks for: the type of the queries, the last stride 1,
+    # Conditions in aten/src/ATen/native/transformers: the type of the queries, the last stride 1,
     # all others multiples of 8. Heads share a mask.
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         for pieces in (None, PIECES):

@@ -13,7 +13,7 @@ from trainer.model.sizes import SIZES
         ("NVIDIA GeForce RTX 4090", 165.2, 165.2),
         # Older ones know fp16 alone.
         ("Tesla V100-SXM2-32GB", 125, None),
-        # What is not known is not guessed.
+        # The peak of an unknown device is not guessed.
         ("NVIDIA GeForce RTX 4090 D", None, None),
         ("cpu", None, None),
     ],

@@ -1,4 +1,4 @@
-"""What the golden row `tasks` and the refusals do not show."""
+"""Behaviour of tasks that the golden row `tasks` and the refusals do not show."""
 
 import json
 from pathlib import Path
