@@ -46,6 +46,12 @@ _NO_TOKENIZER = (
     "no tokenizer's files: the run does not hold them; give --tokenizer and export again, or copy "
     "them there"
 )
+_OTHER_IDS = (
+    f"no {_TOKENIZER}: transformers would give some texts other ids than {{spec}}, because it "
+    "normalizes characters (as for nmt_nfkc) or splits words by other rules. Encode texts with the "
+    "tokenizer's own file and library. A tokenizer that exports: train_tokenizer --normalization "
+    "identity; build the data with it, and train on them"
+)
 
 
 def export(options: ExportOptions) -> list[str]:
@@ -230,9 +236,7 @@ def _write_tokenizer(
         return [_NO_TOKENIZER]
     text = tokenizer.transformers_json()
     if text is None:
-        return [
-            f"no {_TOKENIZER}: {tokenizer.spec} cannot be written as one; copy its files yourself"
-        ]
+        return [_OTHER_IDS.format(spec=tokenizer.spec)]
     with atomic_write(folder / _TOKENIZER) as handle:
         handle.write(text.encode())
     if options.to == TRANSFORMERS:

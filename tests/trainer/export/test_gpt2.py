@@ -9,6 +9,7 @@ import torch
 
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from tests.golden.corpus_training import tokenizer
+from tests.pipelines.tokenizers.trained import train
 from tests.trainer.saved import GPT2_SHAPE, TOKENIZER, causal_logits, random_model, save_run
 from trainer.export.command import Export
 from trainer.export.export import export
@@ -70,3 +71,15 @@ def test_the_tokenizer_gives_the_same_ids(
         == ours.special
     )
     assert GenerationConfig.from_pretrained(tmp_path / "out").eos_token_id == theirs.eos_token_id
+
+
+def test_a_tokenizer_that_normalizes_is_not_exported_and_the_reason_is_given(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "own.model").write_bytes(train())
+    run = save_run(tmp_path / "run", random_model(GPT2_SHAPE), objective="causal")
+    spec = f"sentencepiece:{tmp_path / 'own.model'}"
+    lines = export(Export(path=run, to="hf", output=tmp_path / "out", tokenizer=spec))
+    assert "other ids" in lines[-1]
+    assert "train_tokenizer --normalization identity" in lines[-1]
+    assert not (tmp_path / "out" / "tokenizer.json").exists()
