@@ -230,7 +230,7 @@ def _document_numbers(batch: Tensors) -> torch.Tensor:
     return starts.cumsum(1)
 
 
-def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
+def fetch_published(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
     """Return a run whose published datasets are in the hub's cache on every node.
 
     All ranks call this. The first one decides which commit is read: the one that was read before,
@@ -248,13 +248,13 @@ def brought(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
         return run
     read = _commits(saved)
 
-    def decided(name: HubName) -> HubName:
+    def with_commit(name: HubName) -> HubName:
         return at_commit(name if name.revision else read.get(name.repository, name))
 
     def moved(run: Run, where: Callable[[HubName], object]) -> Run:
         return run.with_data(lambda data: data.brought(where))
 
-    pinned = ranks.run_on_rank0(lambda: moved(run, decided))
+    pinned = ranks.run_on_rank0(lambda: moved(run, with_commit))
     here = ranks.run_on_all_ranks(lambda: moved(pinned, fetch) if ranks.local_rank == 0 else None)
     return ranks.run_on_all_ranks(lambda: here or moved(pinned, fetch))
 

@@ -45,6 +45,8 @@ _ZERO = "zero_optimization"
 _RECOMPUTING = "activation_checkpointing"
 """A section that changes no result: --checkpoint-activations is what recomputes layers here."""
 
+WEIGHTS_SPLIT = 3
+"""The ZeRO stage at which no rank has the whole model."""
 SECTIONS = ("optimizer", BF16, FP16, _ZERO)
 """Those that the trainer reads; each is an object."""
 _KNOWN = (

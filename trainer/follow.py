@@ -30,7 +30,7 @@ from shards.sampling.switches import (
 from shards.storage.remote import AnyPath, any_path
 from trainer.checkpoint import Checkpoint
 from trainer.config import TrainConfig
-from trainer.data import RunData, brought, open_data
+from trainer.data import RunData, fetch_published, open_data
 from trainer.distributed import CollectiveError, Ranks
 from trainer.loader import scatters_read
 
@@ -181,7 +181,7 @@ def resolve_run(config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | N
     if config.follow:
         ranks.run_on_all_ranks(lambda: check_can_follow(given))
     saved = None if checkpoint is None else _saved_run(checkpoint, ranks)
-    here = brought(given, ranks, saved=saved)
+    here = fetch_published(given, ranks, saved=saved)
 
     def decide() -> Run:
         if checkpoint is None or saved is None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from shards.records import to_json
 from trainer.checkpoint import Checkpoint
+from trainer.compilation import is_compiled, use_deterministic_kernels
 from trainer.config import RunConfig, fixed_options, reported_options
 from trainer.deepspeed import (
     FP32,
@@ -21,13 +22,8 @@ from trainer.deepspeed import (
     with_precision,
 )
 from trainer.distributed import CollectiveError, Ranks
-from trainer.engine import (
-    DeepSpeedEngine,
-    check_settings,
-    is_compiled,
-    make_model,
-    use_deterministic_kernels,
-)
+from trainer.engine import DeepSpeedEngine, check_settings
+from trainer.initial_model import make_model
 from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig

@@ -10,7 +10,7 @@ from shards.sampling.mixture import Blend
 from shards.sampling.run import BatchSize, Run
 from shards.sampling.switches import before_later_switches
 from trainer.config import TrainConfig
-from trainer.data import RunData, brought, open_data
+from trainer.data import RunData, fetch_published, open_data
 from trainer.distributed import Ranks
 from trainer.import_weights.loaded_model import ModelSource
 
@@ -75,7 +75,7 @@ def open_held_out(
     Raises:
         UserError: the data cannot be read, or do not fit the model.
     """
-    run = brought(ranks.run_on_all_ranks(lambda: _held_out_run(source, data)), ranks)
+    run = fetch_published(ranks.run_on_all_ranks(lambda: _held_out_run(source, data)), ranks)
     config = ranks.run_on_all_ranks(lambda: _config_of(source, eval_samples=eval_samples))
     opened = ranks.run_on_all_ranks(lambda: open_data(config, run, source.shape))
     ranks.run_on_all_ranks(lambda: _check_tokenizer(opened, source))

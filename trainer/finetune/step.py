@@ -63,7 +63,7 @@ class FinetuneEngine:
             return lost * (share * self.ranks.world / max(total, 1))
 
         parts = [partial(loss_of, part, share) for part, share in self._parts(units)]
-        applied, grad_norm = self.engine.train_on(parts, lr=lr, seed=seed, step=step)
+        applied, grad_norm = self.engine.train_micro_batches(parts, lr=lr, seed=seed, step=step)
         loss_sum, right_sum = self.ranks.sum(torch.stack(counted).sum(0).cpu()).tolist()
         outcome = StepResult(
             loss=loss_sum / max(total, 1),

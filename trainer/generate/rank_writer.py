@@ -12,8 +12,9 @@ from functools import partial
 import torch
 from torch import Tensor
 
+from trainer.deepspeed import WEIGHTS_SPLIT
 from trainer.distributed import Ranks, Stop
-from trainer.engine import WEIGHTS_SPLIT, DeepSpeedEngine
+from trainer.engine import DeepSpeedEngine
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt

@@ -15,8 +15,8 @@ from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
 from tests.trainer.runs import Trial, events, losses
 from tests.trainer.saved import SHAPE, TOKENIZER
+from trainer.deepspeed import WEIGHTS_SPLIT
 from trainer.distributed import Stop
-from trainer.engine import WEIGHTS_SPLIT
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Blank, Prompt

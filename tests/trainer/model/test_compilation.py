@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.engine import is_compiled
+from trainer.compilation import is_compiled
 
 
 @pytest.mark.parametrize(

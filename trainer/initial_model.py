@@ -1,0 +1,78 @@
+"""A model with initial values, on its device and in its type, without a copy of it in fp32."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+import torch
+
+from shards.sampling.permutation import derive, text_key
+from trainer.deepspeed import FP32, WEIGHTS_SPLIT, precision_of, stage_of
+from trainer.distributed import DTYPES, Ranks
+from trainer.model.model import GLM
+from trainer.model.sizes import ModelConfig
+
+
+def make_model(
+    shape: ModelConfig,
+    *,
+    seed: int,
+    checkpoint_activations: bool,
+    deepspeed: Mapping[str, Any],
+    ranks: Ranks,
+    make: Callable[..., GLM] = GLM,
+) -> GLM:
+    """Return a model with initial values, where and in the type that it is trained in.
+
+    No rank holds all of it in fp32 on the way there: its modules are made one after another. At
+    ZeRO stage 3 each rank keeps only its part. Below, the first rank alone has the values, and
+    DeepSpeed sends them to the others when it makes its engine. `make` is the model's class.
+    """
+    from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
+
+    key = seed_of(seed, "weights", 0, 0)
+    if stage_of(deepspeed) == WEIGHTS_SPLIT:
+        torch.manual_seed(key)
+        with Init(config_dict_or_path=dict(deepspeed)):
+            return make(shape, checkpoint_activations=checkpoint_activations)
+    with torch.device("meta"):
+        model = make(shape, checkpoint_activations=checkpoint_activations)
+    torch.manual_seed(key)
+    fill(model, device=ranks.device, dtype=_dtype_of_weights(deepspeed), draws=ranks.is_first)
+    return model
+
+
+def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, draws: bool) -> None:
+    """Give the modules of a model on the meta device their memory, one after another.
+
+    Args:
+        model: its modules draw their initial values in `reset_parameters`, as when it is made
+            elsewhere.
+        device: where it goes.
+        dtype: of its parameters.
+        draws: whether they get values: drawn on the CPU in fp32, whatever device and type.
+    """
+    for module in model.modules():
+        reset = getattr(module, "reset_parameters", None)
+        if reset is None:
+            continue
+        if draws:
+            module.to_empty(device="cpu", recurse=False)
+            reset()
+            module.to(device, dtype)
+        else:
+            module.to(dtype).to_empty(device=device, recurse=False)
+
+
+def _dtype_of_weights(deepspeed: Mapping[str, Any]) -> torch.dtype:
+    """Return the type that DeepSpeed gives a model; fp32 where it does not treat all alike."""
+    name = None if "data_types" in deepspeed else precision_of(deepspeed)
+    return DTYPES[name or FP32]
+
+
+def seed_of(seed: int, purpose: str, *place: int) -> int:
+    """Return a seed of PyTorch's generator, for a purpose at a place in a run."""
+    key = np.array([text_key(seed, purpose)], np.uint64)
+    for number in place:
+        key = derive(key, np.array([number]))
+    return int(key[0])
