@@ -61,8 +61,8 @@ def test_a_parameter_that_is_missing(tmp_path: Path) -> None:
         load_weights(tmp_path, GLM(GPT2_SHAPE))
 
 
-def test_an_index_names_files_beside_it(tmp_path: Path) -> None:
+def test_an_index_names_files_next_to_it(tmp_path: Path) -> None:
     index = put_config(tmp_path) / "model.safetensors.index.json"
     index.write_text('{"weight_map": {"a": "../b"}}')
-    with pytest.raises(DamageError, match=r"does not name files beside it"):
+    with pytest.raises(DamageError, match=r"does not name files next to it"):
         load_weights(tmp_path, GLM(GPT2_SHAPE))
