@@ -25,7 +25,7 @@ def reference(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def unwarned() -> Iterator[None]:
-    """What a process says once, it says in each test."""
+    """Log messages of once per process again in each test."""
     alternatives._warn.cache_clear()
     yield
     alternatives._warn.cache_clear()

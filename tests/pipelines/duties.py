@@ -116,7 +116,7 @@ def prepare(folder: Path) -> Callable[[Task], None]:
 
 
 def answer(folder: Path) -> tuple[str, int]:
-    """What a driver asks a worker for, with warnings on the way."""
+    """Prepare a worker as a driver does, with warnings."""
     logging.getLogger("pipelines.somewhere").warning("%s is odd", folder.name)
     logging.getLogger("elsewhere").warning("not of this package")
     return folder.name, os.getpid()

@@ -11,7 +11,7 @@ _VERDICTS = ("dropped", "quarantined")
 
 
 def told(report: Mapping[str, Any]) -> Counter[str]:
-    """What the account of a report says, of all sources, under the names of the counters."""
+    """The account of a report, of all sources, under the names of the counters."""
     counts: Counter[str] = Counter()
     for account in report["accounting"].values():
         counts["records read"] += account["read"]

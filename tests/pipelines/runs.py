@@ -19,7 +19,7 @@ ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock"}
 
 
 def cut_sample(folder: Path, *, files: int) -> Path:
-    """Write the records of the sample as so many arrays, each of which is a split."""
+    """Write the records of the sample as several arrays, each of which is a split."""
     records = [
         record
         for path in sorted(SAMPLE.glob("part-*.json"))

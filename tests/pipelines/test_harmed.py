@@ -1,4 +1,4 @@
-"""Files that users bring: whatever is in them, a paragraph says so, or they work."""
+"""Files from users: whatever they contain, they work, or one paragraph names the problem."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ class Kind:
 
     use: Callable[[Path], None]
     never: str
-    """What is no sentence of ours: the library or our own code failed in a way of its own."""
+    """Messages that are not ours: the library or our own code failed unexpectedly."""
 
 
 def use_tokenizer(scheme: str, path: Path) -> None:
@@ -77,7 +77,7 @@ def of(content: bytes) -> Callable[[Path], object]:
 
 
 def beside(write: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Return what writes files into the folder of a path."""
+    """Return a function that writes files into the folder of a path."""
     return lambda path: write(path.parent)
 
 

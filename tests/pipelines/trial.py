@@ -18,7 +18,7 @@ _MAX_SECONDS = 1200
 
 
 def said_in_child(call: Callable[[], object]) -> str:
-    """Return what a call in a child refuses or fails with, in one paragraph; "" if it works."""
+    """Return the error of a call in a child, in one paragraph; "" if it works."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:

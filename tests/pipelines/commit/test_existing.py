@@ -1,4 +1,4 @@
-"""What a run finds in its output: leftovers, or a dataset of the same files and options or not."""
+"""A run with leftovers in its output, or a dataset of the same files and options or not."""
 
 import os
 import shutil

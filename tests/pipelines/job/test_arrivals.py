@@ -1,4 +1,4 @@
-"""Which files have settled, and what is said of the others, at moments that a test chooses."""
+"""Which files have settled, and the log lines about the others, at chosen moments."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def look(
     now: float,
     *files: InputFile,
 ) -> list[InputFile]:
-    """What is ready after a look, so many seconds from the first on."""
+    """The files that are ready after a poll, some seconds after the first."""
     arrivals.scan(Listing(files=[*files], refused={}), dataset={}, now=NOW + now)
     return [*arrivals.ready(NOW + now)]
 

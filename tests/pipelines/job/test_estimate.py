@@ -37,7 +37,7 @@ def write_file(path: Path) -> None:
 
 
 def sampled(path: Path, *, seconds: float = NO_HURRY) -> SourceEstimate:
-    """What becomes of a file by a sample of it."""
+    """The estimated results of a file by a sample of it."""
     recipe = load_recipe("pipelines.text")
     options = replace(
         recipe.options(input=(str(path),), tokenizer=RECIPE.sample_tokenizer),

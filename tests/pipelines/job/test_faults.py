@@ -1,6 +1,6 @@
 """Intermediate files that are harmed between two runs: the second ends in the same bytes.
 
-Guarantee: Finished work that was harmed between two runs is told and made again.
+Guarantee: Finished work that was harmed between two runs is reported and redone.
 """
 
 import logging
@@ -43,7 +43,7 @@ def options(output: Path, sample: Path) -> Options:
 
 @pytest.fixture(scope="module")
 def left(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a run leaves that was killed when it was about to write its manifest."""
+    """The files of a run that was killed just before it wrote its manifest."""
     output = tmp_path_factory.mktemp("left") / "dataset"
     build(MODULE, options(output, sample))
     return output
@@ -74,7 +74,7 @@ def test_what_was_harmed_between_two_runs_is_told_and_made_again(
     tasks = tasks_of(output)
     victims: list[Path] = []
     for at, kind in enumerate(sorted(kinds(output)[part::2], key=len)):
-        # They are of different tasks: each is told once.
+        # They are of different tasks: each is reported once.
         told = {tasks[path] for path in victims}
         free = [path for path in kind if tasks[path] not in told]
         victims.append(free[at % len(free)])

@@ -17,7 +17,7 @@ BAD = '{"body": "bad"}\n'
 def check(
     path: Path, records: int, *, record: str = BAD, known: str = "", **changes: Any
 ) -> list[str]:
-    """Look at so many records, bad ones, of a source x, and return what is warned of."""
+    """Check a number of records, all bad, of a source x, and return the warnings."""
     path.write_text(record * records)
     module = "pipelines.text"
     options = load_recipe(module).options(input=(f"x={path}",), **changes)

@@ -1,6 +1,6 @@
 """Every profile measures a text in the same way in any batch, and without a compiler.
 
-What the figures are, golden rows say: they have a text on each side of every bound. Those of
+Golden rows have the figures, with a text on each side of every bound. Those of
 datatrove are compared with its own in test_datatrove.py.
 """
 
@@ -66,7 +66,7 @@ ODD = st.lists(
     ),
     max_size=60,
 ).map("".join)
-"""Text of what is read in a special way somewhere."""
+"""Text with characters that some rule reads in a special way."""
 
 
 def again(text: str, starts: Sequence[int]) -> str:

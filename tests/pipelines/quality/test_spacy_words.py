@@ -27,7 +27,7 @@ OURS = SpacyWords()
 
 
 def readable(text: str) -> str:
-    """What datatrove makes of a text on which spaCy fails."""
+    """The result of datatrove for a text on which spaCy fails."""
     return text.replace("IS_ALPHA", "")
 
 

@@ -22,7 +22,7 @@ Answers = tuple[list[str], list[float]]
 
 @pytest.fixture(scope="module")
 def reference() -> Callable[[Sequence[str]], Answers]:
-    """fastText's own code, and what is said of texts without content."""
+    """fastText's own code, and the labels of texts without content."""
     model = fasttext.load_model(str(installed_model())).f
 
     def answer(text: str) -> tuple[str, float]:

@@ -20,7 +20,7 @@ ENGLISH = "The old bridge over the river was closed for repairs during the whole
 
 
 def batch(*texts: str) -> pa.RecordBatch:
-    """Return what the step reads of a batch."""
+    """Return the columns that the step reads."""
     return pa.record_batch(
         {
             "position": pa.array(range(len(texts))),

@@ -1,4 +1,4 @@
-"""What makes a custom filter the same one, and where it may come from."""
+"""The identity of a custom filter, and the modules it may come from."""
 
 from pathlib import Path
 

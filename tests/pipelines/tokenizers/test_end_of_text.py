@@ -1,4 +1,4 @@
-"""What ends a document: a flag, the tokenizer's own names, or a file next to it."""
+"""The end of a document: a flag, the tokenizer's own names, or a file next to it."""
 
 import json
 import shutil

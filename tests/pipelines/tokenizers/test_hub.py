@@ -58,7 +58,7 @@ def test_a_model_of_the_hub_has_its_tokenizer(tmp_path: Path, models_path: Path)
     ):
         assert why in told
         assert "Write hf:OWNER/NAME[@REVISION], or hf:FOLDER" in told
-    # What the cache has needs no hub; what it has not says so.
+    # Cached files need no hub; for others the error says so.
     specs = ("hf:google-bert/bert", "hf:o/both@v1", "hf:o/named", "hf:o/new")
     again = load(*specs, HF_HUB_OFFLINE="1")
     assert again[:3] == [found[0], found[2], found[4]]

@@ -1,4 +1,4 @@
-r"""A tokenizer comes back from the vocabulary of a dataset, and none but that one.
+r"""A tokenizer comes back from the vocabulary of a dataset, and no other one.
 
 Guarantee: `<\|endoftext\|>` or `[MASK]` written in a text stays text.
 """
@@ -41,6 +41,9 @@ def test_special_strings_in_a_text_are_text(spec: str) -> None:
     special = {at for at, is_special in enumerate(table["special"].to_pylist()) if is_special}
     names = [table["bytes"][at].as_py().decode() for at in special]
     assert "[MASK]" in names
-    allowed = {tokenizer.special["unk"], 0}  # what WordPiece and SentencePiece give for the unknown
+    allowed = {
+        tokenizer.special["unk"],
+        0,
+    }  # WordPiece and SentencePiece give these for the unknown
     for name in filter(None, names):
         assert not {*ids(tokenizer, f"a {name} b{name}")} & (special - allowed)

@@ -34,7 +34,7 @@ def armed_model() -> bytes:
 
 
 def with_piece(text: str, **values: int) -> dict[str, Any]:
-    """What a model has more: a piece behind all others."""
+    """A model with one more piece, after all others."""
     return {"pieces": [{"piece": text, **values}]}
 
 

@@ -1,4 +1,4 @@
-"""Texts for tokenizers, and how to look at what becomes of them."""
+"""Texts for tokenizers, and how to read their tokens."""
 
 from pathlib import Path
 

@@ -30,7 +30,7 @@ KINDS: dict[str, dict[str, Any]] = {
         "control_symbols": ["<n>"],
     },
 }
-"""Settings of training, by what is special about the model."""
+"""Settings of training, by the special feature of the model."""
 
 
 def train(*, armed: bool = False, **changes: Any) -> bytes:

@@ -95,7 +95,7 @@ def inputs(manifest: Manifest) -> list[str]:
 
 
 def kept_and_dropped(output: Path) -> list[list[int]]:
-    """What the account of each generation says, which its audit table bears out."""
+    """The account of each generation, which its audit table confirms."""
     found = []
     for generation in read_manifest(output).generations:
         tables = [pq.read_table(output / table.path) for table in generation.audit]

@@ -1,4 +1,4 @@
-"""What a pipeline made becomes the dataset that a command makes."""
+"""A pipeline's result is the dataset that a command makes."""
 
 import random
 from pathlib import Path
