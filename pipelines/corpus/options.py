@@ -38,8 +38,8 @@ MAX_VALIDATION = 0.05
 
 GROUPS = (
     OWN := "of this corpus alone",
-    IN := "what goes in",
-    OUT := "what comes out",
+    IN := "input",
+    OUT := "output",
     LANGUAGES := "languages",
     FILTERS := "quality and filters",
     DUPLICATES := "duplicates",
@@ -103,10 +103,10 @@ class Options(Command):
     FIRST = "--input"
 
     input: tuple[str, ...] = option((), metavar="PATH", action="extend", nargs="+", group=IN)
-    """What to read: folders, files or globs, as paths or URLs (s3://bucket/folder), or
+    """The input: folders, files or globs, as paths or URLs (s3://bucket/folder), or
     hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; together they are one source. NAME=PATH names a
     source, and there may be several: --input a=PATH --input b=PATH; NAME=CORPUS:PATH reads one as
-    pipelines.CORPUS would; CORPUS may be a module of your own (docs/own.md)."""
+    pipelines.CORPUS would; CORPUS may be your own module (docs/own.md)."""
     output: AnyPath = option(Path(), metavar="DIR", type=any_path, group=OUT)
     """Folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>."""
     tokenizer: str = option("", metavar="SPEC", decides=SEGMENTS, group=SHARDS)
@@ -132,7 +132,7 @@ class Options(Command):
         ("none",), metavar="LIST", type=names, decides=SEGMENTS, group=FILTERS
     )
     """Quality rules: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as in
-    zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them); one of your own:
+    zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them); your own:
     MODULE:NAME (docs/own.md)."""
     threshold: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS)
     """Override bounds of a profile: PROFILE.NAME=NUMBER, as in gopher.min_words=30; for one
@@ -166,7 +166,7 @@ class Options(Command):
     filter: tuple[str, ...] = option(
         (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
     )
-    """A filter of your own, [AFTER=]MODULE:NAME[?OPTION=VALUE&...], after the step AFTER (read,
+    """Your own filter, [AFTER=]MODULE:NAME[?OPTION=VALUE&...], after the step AFTER (read,
     clean, langid, quality, decontaminate, mask; quality if none is named). Repeat the flag for
     several (docs/own.md)."""
     keep_dropped: bool = option(False, action="store_true", decides=SEGMENTS, group=OUT)
@@ -196,8 +196,8 @@ class Options(Command):
     workers: int = option(0, metavar="N", type=positive, group=RUNNING)
     """Worker processes of the DirectRunner. Default: one per core, fewer for small inputs."""
     part: tuple[str, ...] = option((), metavar="I/N", type=parse_part)
-    """Map only this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset of what all
-    parts mapped (docs/large.md)."""
+    """Map only this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset once all
+    parts are mapped (docs/large.md)."""
     max_reject_rate: float = option(0.01, metavar="F", type=fraction, group=IN)
     """Fail if more than this share of the records, or of their bytes, cannot be read."""
     bad_utf8: str = option(
@@ -212,14 +212,14 @@ class Options(Command):
     plan: bool = option(False, action="store_true", group=RUNNING)
     """Estimate the run from a timed sample of the input and stop: documents, tokens, time, disk."""
     skip_unreadable: bool = option(False, action="store_true", group=IN)
-    """Continue without files and folders that match and cannot be read, and with what can be read
+    """Continue without files and folders that match and cannot be read, and with the readable part
     of an archive that is cut off or an array that is not closed; the log counts them, report.json
-    lists them. --append and --watch always leave out what cannot be opened."""
+    lists them. --append and --watch always skip files that cannot be opened."""
     keep_segments: bool = option(False, action="store_true", group=RUNNING)
     """Keep the intermediate files in <output>/.work."""
     overwrite: bool = option(
         False,
-        "Replace a dataset made with other options: write new files beside the old ones, then the "
+        "Replace a dataset made with other options: write new files next to the old ones, then the "
         f"manifest ({called('shards prune')} removes the old files).",
         action="store_true",
         group=OUT,
@@ -235,15 +235,15 @@ class Options(Command):
     watch: bool = option(False, action="store_true")
     """Keep running and add files as they arrive, as --append does (docs/growing.md)."""
     every: float = option(3600.0, metavar="TIME", type=seconds)
-    """With --watch: commit a generation at least so often."""
+    """With --watch: maximum time between commits of generations."""
     settle: float = option(10.0, metavar="TIME", type=seconds)
-    """With --watch: take a file once it has not changed for so long."""
+    """With --watch: add a file once it has not changed for this time."""
     until: datetime | None = option(None, metavar="TIME", type=moment)
     """With --watch: stop then, as in 2026-12-31T06:00 or 8h; what has arrived is committed."""
 
     engine: tuple[str, ...] = option(
         (), action="append", flag=REST, group=OWN
-    )  # what a corpus adds comes next
+    )  # the options of a corpus follow
     """Flags for Beam; none: processes of this machine."""
 
     @classmethod

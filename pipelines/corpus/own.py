@@ -66,7 +66,7 @@ def check_code(codes: dict[str, str], *, made: str) -> None:
             raise UserError(f"{made} was made with {module}, a module that is not here. {_WHERE}")
         if code_hash(module) != code:
             raise UserError(
-                f"the code of {module} (or of what it imports of its own) was edited since {made} "
+                f"the code of {module} (or of its own imports) was edited since {made} "
                 "was made, so what was measured may mean something else now: restore the file, or "
                 "run the corpus again"
             )

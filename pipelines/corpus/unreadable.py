@@ -29,7 +29,7 @@ _RECORDS = 100
 """Records whose fields are inspected."""
 
 _MEANINGS = {
-    "bad-json": "no JSON object could be made of what is there",
+    "bad-json": "they contain no JSON object",
     "not-an-object": "they are JSON, but no objects with fields",
     "truncated": "they end too early: fetch the files again",
     "bad-archive": "the archives are damaged: fetch them again",
