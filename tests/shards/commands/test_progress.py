@@ -85,6 +85,8 @@ def test_in_a_notebook_a_bar_belongs_to_the_cell(
     display.display = lambda bar, **_: (shown.append(bar), handle)[1]
     monkeypatch.setitem(sys.modules, "IPython", ipython)
     monkeypatch.setitem(sys.modules, "IPython.display", display)
+    assert progress.Display().is_notebook
+    assert not progress.Display(Terminal()).is_notebook
     copied(clock, seconds=10)
     assert [bar["text/plain"] for bar in shown] == [FIRST, SECOND, LAST, LAST]
     assert (

@@ -35,7 +35,7 @@ ROOT = Path(__file__).parents[3]
         ("a\u2028b\u2029", "a‹U+2028›b‹U+2029›"),
         ("a\u200bb\u2060c\xad", "a‹U+200B›b‹U+2060›c‹U+00AD›"),
         ("\ud83d \udce9t\udce9", "‹U+D83D› \\xe9t\\xe9"),
-        ("a\U000e0041\U000e007f", "a‹U+E0041›‹U+E007F›"),
+        ("a\U000e0041\U000e007f\U000e0080", "a‹U+E0041›‹U+E007F›\U000e0080"),
         ("中文 ｆｕｌｌ é e\u0301 😀 Ω ไทย", "中文 ｆｕｌｌ é e\u0301 😀 Ω ไทย"),
         # Characters that scripts and emoji need stay.
         ("👩🏽\u200d🚀 ❤\ufe0f\u200d🔥 می\u200cخواهم 葛\U000e0100",) * 2,
