@@ -1,8 +1,7 @@
 """Finds phrases that plain English does not use: `python -m tests.plain_words [PATH …]`.
 
-It reads the docstrings, comments and messages of the code, the text of templates, and the pages.
-Without a path it prints how many findings each folder has, and fails where a folder that is not in
-UNFINISHED has one. With paths it prints each finding below them and what to write instead.
+It reads the docstrings, comments and messages of the code, the text of templates, and the pages,
+all of them or those below the paths, and prints each finding with what to write instead.
 """
 
 import ast
@@ -11,7 +10,6 @@ import re
 import sys
 import tokenize
 from bisect import bisect_right
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -32,9 +30,6 @@ LEFT_OUT = (
     "trainer/configs/",
 )
 """Data, pages and texts that other files are the source of, and the phrases themselves."""
-
-UNFINISHED: tuple[str, ...] = ("docs/CHANGELOG.md",)
-"""Folders that still have findings."""
 
 _COUNTED = (
     "byte|cell|character|checkpoint|column|document|file|folder|line|pair|prompt|question|record|"
@@ -91,28 +86,13 @@ class Finding:
 
 
 def main(paths: list[str]) -> int:
-    """Print the findings below paths, or how many each folder has; 1 if there are any."""
+    """Print the findings below paths, or all of them; return 1 if there are any."""
     found = [finding for path in files() for finding in findings(path)]
     if paths:
-        chosen = [each for each in found if any(_below(each.path, path) for path in paths)]
-        for each in chosen:
-            print(f"{each.path}:{each.line}: {each.phrase}: {each.instead}")
-        return int(bool(chosen))
-    counts = Counter(folder(each.path) for each in found)
-    for name, count in sorted(counts.items()):
-        print(f"{count:6}  {name}{'' if name in UNFINISHED else '  <- new'}")
-    for name in sorted({*UNFINISHED} - {*counts}):
-        print(f"     0  {name}: take it out of UNFINISHED")
-    new = {*counts} - {*UNFINISHED}
-    if new:
-        print(f"see them: python -m tests.plain_words {' '.join(sorted(new))}")
-    return int(bool(new))
-
-
-def folder(path: str) -> str:
-    """Return the folder of a file; a page counts by itself."""
-    parent = str(Path(path).parent)
-    return path if parent in {".", "docs"} else parent
+        found = [each for each in found if any(_below(each.path, path) for path in paths)]
+    for each in found:
+        print(f"{each.path}:{each.line}: {each.phrase}: {each.instead}")
+    return int(bool(found))
 
 
 def _below(path: str, start: str) -> bool:
