@@ -3,36 +3,50 @@
     ReadSplits | ProcessSplits | FindDuplicates | WriteShards | CommitManifest
 
 What runs where? Each stage is a plan, a Reshuffle and a ParDo. The plan is one element, in one
-worker: it waits for the stage before it (`AsList`), reads the records that its items left, and
-lists the items of its own stage (plans.py). The Reshuffle breaks fusion, so that the items spread
-over all workers. The ParDo does each item unless its record is there: a function that reads files
-and writes files, the record last (process/, dedup/, merge/). CommitManifest is one element again.
+worker: it waits for the stage before it, if there is one (`AsList`), reads the records that its
+items left, and lists the items of its own stage (plans.py). The Reshuffle breaks fusion, so that
+the items spread over all workers. The ParDo does each item unless its record is there: a function
+that reads files and writes files, the record last (process/, dedup/, merge/). CommitManifest is one
+element again.
 
-Which elements cross from stage to stage? Names of items. All else that stages share (options, input
-files) is in `notes`, of which the graph holds the work folder and the id of the job: values in
-memory where all runs in the driver, files of .work/job elsewhere.
+Which elements cross? A plan hands small items to its ParDo, for the map paths and ranges of files;
+only the names of finished items go to the next plan. Options and input files are in `notes`, of
+which the graph holds the work folder and the id of the job: values in memory where everything runs
+in the driver, files of .work/job elsewhere.
 
 Why do documents not cross a shuffle? Batch Beam cannot resume, and its local runners hold every
-shuffled element in memory. With documents in segments, a kill costs the items under way, and
-duplicates are found by hashes, a few bytes of each document.
+shuffled element in memory. With documents in segments, a kill costs the items that are being done,
+and duplicates are found by hashes, a few bytes of each document.
 
 What if an engine does an item twice, or starts the job again? Every plan lists the same items, each
-writes the same bytes, and one whose record is there is done. A manifest with the number of the job
-means that it is committed.
+writes the same bytes, and an item whose record is there is done. A manifest with the number of the
+job means that the job is committed.
 
-Where do the steps run? Inside ProcessSplits: a worker reads a split and cleans, identifies, judges
-and tokenizes it batch by batch. transforms.py has the steps as transforms for other pipelines,
-whose WriteDataset ends in the same FindDuplicates, WriteShards and CommitManifest. For windows the
-commit of a firing runs these stages in a loop (write/commit.py).
+What if a worker or the driver is killed? Beam's engines retry; on one machine the driver starts
+another worker process and tries the item again, and the third death ends the run. After a kill of
+the driver the same command continues: a record of an earlier job counts if the files that it names
+are as they were written. On an engine, cancel the old job first (docs/large.md).
 
-Where are worker processes? On an engine its workers do an item in `process`. With the DirectRunner,
-Beam's FnApiRunner in the driver's process, the ParDo collects its bundle, and `finish_bundle` hands
-the items to the processes of --workers, or does them itself.
+Where do the steps run? Inside ProcessSplits: a worker reads a split, one range of a file or several
+small files, and cleans, identifies, judges and tokenizes it batch by batch. Texts that are equal
+within a segment are dropped there; FindDuplicates finds all others. transforms.py has the steps as
+transforms for other pipelines, whose WriteDataset ends in the same FindDuplicates, WriteShards and
+CommitManifest. For windows the commit of a firing runs these stages in a loop (write/commit.py).
 
-What does the driver do? It locks the dataset, lists the input, loads the models once and chooses
-the number of the manifest before the job (job/build.py); while an engine runs it, it shows the
-progress. --append gives the job new files and a manifest to grow, --watch runs one job after
-another, --part I/N ends with ProcessSplits, and --part merge finds all of its items done.
+When does a dataset change? Shards are written under the output folder, in the folder of their
+generation; only the manifest, the last file, makes them part of the dataset.
+
+Where are worker processes? An engine's workers do one item at a time, in `process`; the command
+adds the flags that spread items over all of them on Flink and Spark (execute/cluster.py). With the
+DirectRunner, Beam's FnApiRunner in the driver's process, a stage is one bundle: the ParDo collects
+it, and `finish_bundle` hands the items to the processes of --workers, or does them itself.
+
+What does the driver do? It locks the dataset, lists the input, loads the models once, in a worker
+if there are any, and chooses the number of the manifest before the job (job/build.py); every
+process that does items of the map loads them too. While an engine runs it, the driver shows the
+progress: the page of an engine has "List", "Spread" and the work of each stage, with counters.
+--append gives the job new files and a manifest to grow, --watch runs one job after another, --part
+I/N ends with ProcessSplits, and --part merge checks its items and hands none out.
 """
 
 import logging
