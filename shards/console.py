@@ -1,8 +1,8 @@
-"""The one door to the commands: `corpusmill NAME …`, which is `python -m MODULE …`.
+"""The entry point of all commands: `corpusmill NAME …`, the same as `python -m MODULE …`.
 
     main, run_package, run_module ─▶ choose ─▶ import ─▶ parse the flags ─▶ run
 
-A command's module is imported when the command is called, where a missing extra is named.
+A command's module is imported when the command is called; a missing extra is reported then.
 """
 
 import importlib
@@ -24,15 +24,15 @@ _DATASETS = "shards"
 """The word before the names of commands on datasets."""
 _RUN = "run"
 OTHERS = {_RUN: "a custom corpus: corpusmill run my_notes …"}
-"""Words behind `corpusmill` that are no commands of the table."""
+"""Words after `corpusmill` that are not commands of the table."""
 
 _Chosen = tuple[Entry, Sequence[str]] | None
-"""A command and its words; None if what there is was shown instead."""
+"""A command and its words; None if the list of commands was shown instead."""
 
 
 def main() -> int:
     """Run the command that the command line names and return the exit code."""
-    # Custom modules are in the folder; behind all others none is taken for one of ours.
+    # Finds custom modules in the working folder; as the last entry it hides no module of ours.
     sys.path.append(str(Path.cwd()))
     return _run(PROGRAM, lambda: _named(sys.argv[1:]))
 
@@ -52,8 +52,8 @@ def run_module(module: str, words: Sequence[str] | None = None) -> int:
     """Run the command that `python -m MODULE` is, and return the exit code.
 
     Args:
-        module: One of the table, or one that holds a corpus.
-        words: The command line; None: that of this process.
+        module: A module of the table, or one that defines a corpus.
+        words: The command line; None: the command line of this process.
     """
     known = (entry for entry in COMMANDS.values() if entry.module == module)
     entry = next(known, Entry(module, module, "", CORPUS))
@@ -61,7 +61,7 @@ def run_module(module: str, words: Sequence[str] | None = None) -> int:
 
 
 def _run(start: str, choose: Callable[[], _Chosen]) -> int:
-    """Run the command that a function chooses, if any, and return the exit code.
+    """Run the command that a function chooses, if it returns one, and return the exit code.
 
     Args:
         start: The typed words before those that name the command.
@@ -85,7 +85,7 @@ def _run(start: str, choose: Callable[[], _Chosen]) -> int:
 
 
 def _named(words: Sequence[str]) -> _Chosen:
-    """Return the command that the words behind `corpusmill` name."""
+    """Return the command that the words after `corpusmill` name."""
     name, *rest = words or ("--help",)
     if name in ("-V", "--version"):
         print_line(f"{PROGRAM} {metadata.version(PROGRAM)}, Python {platform.python_version()}")
@@ -120,7 +120,7 @@ def _choose(
         start: The typed words before these.
         entries: The commands by name.
         words: The typed words after `start`.
-        others: Further words with a meaning, and that meaning.
+        others: Further accepted words, each with its description.
 
     Raises:
         UserError: There is no such command.
@@ -139,7 +139,7 @@ def _choose(
 
 
 def command_of(entry: Entry, words: Sequence[str] = ()) -> type[Command]:
-    """Return the command of the table that a command line is of."""
+    """Return the class of the command that an entry and a command line name."""
     module, _, name = entry.made_by.partition(":")
     made = getattr(importlib.import_module(module), name)
     command: type[Command] = made if isinstance(made, type) else made(entry.module, words)
@@ -147,7 +147,7 @@ def command_of(entry: Entry, words: Sequence[str] = ()) -> type[Command]:
 
 
 def _page(start: str, entries: Mapping[str, Entry], others: Mapping[str, str]) -> Iterator[str]:
-    """Yield the purpose of each command, by name, below the titles of groups that have any."""
+    """Yield a line for each command with its purpose, below the titles of groups."""
     yield from (f"usage: {start} COMMAND …", "")
     yield "Text corpora into token shards; GLM trained on them."
     width = max(map(len, (*entries, *others))) + 2

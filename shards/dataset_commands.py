@@ -1,6 +1,6 @@
 """The commands on a dataset: `python -m shards inspect|verify|stats|remove|compact|…`.
 
-`view` and `export` are in the folders of these names.
+The commands `view` and `export` are in the folders of the same names.
 """
 
 import time
@@ -37,7 +37,7 @@ DAMAGED = 1
 
 
 def dataset_word(help: str = "a dataset; DIR@n: as it was at n") -> Any:
-    """Return the field of the word that names a dataset."""
+    """Return the option for the word that names a dataset."""
     return option(MISSING, help, flag=WORD, metavar="DIR")
 
 
@@ -56,7 +56,7 @@ class Inspect(Command):
     """show all options, removals and sources"""
 
     def run(self) -> None:
-        """Print it."""
+        """Print the dataset or the document."""
         dataset = Dataset.open(self.dataset)
         if self.doc is None and self.source is None:
             print_lines(show.overview(dataset, everything=self.all))
@@ -72,7 +72,7 @@ class Stats(Command):
     dataset: str = dataset_word()
 
     def run(self) -> None:
-        """Print them."""
+        """Print the figures and the accounting."""
         print_lines(show.statistics(Dataset.open(self.dataset)))
 
 
@@ -83,7 +83,7 @@ class Verify(Command):
     dataset: str = dataset_word()
 
     def run(self) -> int:
-        """Print what is wrong; the exit code is 1 if anything is."""
+        """Print each problem; return exit code 1 if there are any."""
         dataset = Dataset.open(self.dataset)
         entries = dict(dataset.manifest.files())
         share = place.placed_share(dataset.directory)
@@ -113,7 +113,7 @@ class Prune(Command):
     """list it only"""
 
     def run(self) -> None:
-        """Delete it, with a line for each."""
+        """Delete the leftovers and print a line for each."""
         directory = any_path(self.dataset)
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
         with lock_dir(directory):
@@ -121,7 +121,7 @@ class Prune(Command):
 
 
 def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -> None:
-    """Delete what no manifest has named for some days, with a line for each."""
+    """Delete files that no manifest has named for some days, and print a line for each."""
     now, freed = time.time(), 0
     for leftover in prune.leftovers(directory, read_manifest(directory)):
         is_old = now - leftover.replaced >= days * 86_400
@@ -159,7 +159,7 @@ class Compact(Command):
             yield f"{directory}: nothing to compact: one generation, no document is removed"
             return
         yield from compaction.write()
-        if number:  # before the manifest, which then knows no removal
+        if number:  # before the manifest is replaced: the new one names no removal
             yield from compaction.erasure.clear_report()
         made = compaction.commit()
         erased = "1 document" if number == 1 else f"{number:,} documents"
@@ -193,7 +193,7 @@ class Place(Command):
     """only check DISK, or DIR without --to"""
 
     def run(self) -> int:
-        """Copy the files, with a line for each; the exit code is 1 if a check finds damage."""
+        """Copy the files and print a line for each; return exit code 1 if a check finds damage."""
         dataset = Dataset.open(self.dataset)
         check_scatters(streams_of(dataset), self.scatters)
         scatters = scatters_of_node(self.scatters, nodes=self.nodes, node=self.node)
@@ -233,7 +233,7 @@ class Megatron(Command):
     """write the lists to a JSON file instead"""
 
     def run(self) -> None:
-        """Print them, and what they are of."""
+        """Print the flags and a summary of the data."""
         found = blends(self.data)
         print_line(found.arguments() if self.output is None else found.save(self.output))
         tell(found.summary())
@@ -289,7 +289,7 @@ class Remove(Command):
     """write all of it as JSON"""
 
     def run(self) -> None:
-        """Remove them, and print what becomes of them."""
+        """Remove the documents and print a summary."""
         names, directory = self._names(), self._directory()
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
         with nullcontext() if self.dry_run else lock_dataset(directory):
@@ -314,7 +314,7 @@ class Remove(Command):
         )
 
     def _names(self) -> DocumentQuery:
-        """Return the names of the documents; the other flags are checked first."""
+        """Check the other flags and return the names of the documents."""
         if not self.dry_run and not self.reason.strip():
             raise UserError(
                 "say why: --reason TEXT, which stays in the manifest; or give --dry-run."

@@ -7,7 +7,8 @@
               └─ removals
 
 Every replacement gets the next number. Generations and removals carry the number they came with, so
-that `DIR@n` is the dataset as it was at number n. Overwriting or compacting a dataset starts a new
+that `DIR@n` means the dataset as it was at number n. Overwriting or compacting a dataset starts a
+new
 lineage: the files of older numbers no longer exist.
 """
 
@@ -43,16 +44,17 @@ from shards.storage.remote import AnyPath, any_path
 
 NAME = "manifest.json"
 REPORT = "report.json"
-"""About the run that made the last generation (pipelines/report); not part of the dataset."""
+"""The report about the run that made the last generation (pipelines/report); not part of the
+dataset."""
 WORK = ".work"
-"""The folder in a dataset that holds what an unfinished build has made so far."""
+"""The folder in a dataset that contains the work of an unfinished build."""
 TRAIN = "train"
 VALIDATION = "validation"
 
 _FORMAT = "corpusmill-dataset"
 _VERSION = 1
 _MAX_IDS = {"uint16": 2**16, "int32": 2**31}
-"""How many ids the types of a token have."""
+"""The number of ids that each token type can hold."""
 
 
 def _check_suffixes(files: Mapping[str, FileEntry]) -> None:
@@ -65,14 +67,14 @@ class ShardEntry:
     """One shard: three files with one stem."""
 
     path: RelativePath
-    """The files' stem, relative to the dataset, with forward slashes."""
+    """The stem of the files, relative to the dataset, with forward slashes."""
     documents: Count
     tokens: Count
     files: Annotated[Mapping[str, FileEntry], _check_suffixes]
-    """By suffix: bin, idx, arrow."""
+    """The files by suffix: bin, idx, arrow."""
 
     def named_files(self) -> Iterator[tuple[str, FileEntry]]:
-        """Yield path in the dataset and entry of each of its files."""
+        """Yield the path in the dataset and the entry of each file."""
         return ((f"{self.path}.{suffix}", entry) for suffix, entry in self.files.items())
 
 
@@ -81,12 +83,12 @@ class TableEntry(FileEntry):
     """A file with rows."""
 
     path: RelativePath
-    """Relative to the dataset, with forward slashes."""
+    """The path relative to the dataset, with forward slashes."""
     rows: Count
 
     @property
     def source(self) -> str:
-        """The source whose rows it holds, of signatures their kind, by its name: SOURCE-NUMBER."""
+        """The source of the rows, or the kind of signatures, taken from the name: SOURCE-NUMBER."""
         return PurePosixPath(self.path).stem.rpartition("-")[0]
 
 
@@ -96,10 +98,10 @@ class InputEntry:
 
     source: str
     path: str
-    """Relative to its source."""
+    """The path relative to the source."""
     bytes: Count
     crc32c: tuple[Count, ...]
-    """Of each split of the file, in order."""
+    """The checksum of each split of the file, in order."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,11 +118,11 @@ class SourceEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """The results of the records of a source: the shape of an account, which stays JSON."""
+    """The shape of the accounting of a source's records, which is kept as JSON."""
 
     read: int
     dropped: Mapping[str, int]
-    """Rows by reason."""
+    """Dropped rows by reason."""
     kept: int = 0
     quarantined: Mapping[str, int] = field(default_factory=dict)
     """Rows by reason."""
@@ -128,7 +130,7 @@ class Account:
     not_sampled: int = 0
     erased: int = 0
     bytes: Mapping[str, int] = field(default_factory=dict)
-    """Of text, by verdict."""
+    """Bytes of text by verdict."""
     groups: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
     """Rows and bytes by group and verdict."""
 
@@ -138,9 +140,9 @@ class Generation:
     """A named set of inputs and the shards made from them."""
 
     number: int
-    """Of the first manifest that has it."""
+    """The number of the first manifest that contains it."""
     name: Name
-    """Of its folder, such as g0001-3f9c12ab."""
+    """The name of its folder, such as g0001-3f9c12ab."""
     fingerprint: str
     inputs: tuple[InputEntry, ...]
     sources: Mapping[Name, SourceEntry]
@@ -148,14 +150,15 @@ class Generation:
     signatures: tuple[TableEntry, ...]
     rejects: tuple[TableEntry, ...]
     accounting: Mapping[str, Mapping[str, Any]]
-    """Records read, kept, dropped by reason and quarantined, as the run counted them."""
+    """The numbers of records read, kept, dropped by reason and quarantined, as the run counted
+    them."""
     dropped: tuple[TableEntry, ...] = ()
-    """Text, reason and metrics of dropped documents, with `--keep-dropped`."""
+    """Tables with text, reason and metrics of dropped documents, with `--keep-dropped`."""
     libraries: Mapping[str, str] = field(default_factory=dict)
-    """Versions that differ from the manifest's, which are those of the first generation."""
+    """Versions that differ from those of the manifest, which are the first generation's."""
 
     def shards(self) -> list[ShardEntry]:
-        """Return its shards, source by source, those of training first."""
+        """Return the shards of all sources, training shards first within each source."""
         return [
             shard
             for source in self.sources.values()
@@ -164,24 +167,24 @@ class Generation:
         ]
 
     def tables(self) -> tuple[TableEntry, ...]:
-        """Return all its files but those of shards."""
+        """Return all its files except those of shards."""
         return (*self.audit, *self.signatures, *self.rejects, *self.dropped)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ShardLocation:
-    """A shard, and where it belongs."""
+    """A shard with its generation, source and split."""
 
     generation: Generation
     source: str
     split: str
     number: int
-    """Of the shard, within these."""
+    """The number of the shard within its generation, source and split."""
     entry: ShardEntry
 
     @property
     def key(self) -> tuple[str, str, str, int]:
-        """Its name in removals: generation, source, split and number."""
+        """The key of the shard in removals: generation, source, split and number."""
         return self.generation.name, self.source, self.split, self.number
 
 
@@ -197,19 +200,19 @@ class Removal:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerEntry:
-    """The tokenizer that made the ids: all that training needs to know of it."""
+    """The properties of the tokenizer that training needs."""
 
     spec: str
     """The kind of tokenizer: sentencepiece, tiktoken, tokenizers …"""
     name: str
     sha256: str
-    """Of the tokenizer's files."""
+    """The SHA-256 of the tokenizer's files."""
     pieces: int
-    """Ids in use or reserved, before padding."""
+    """The number of ids in use or reserved, before padding."""
     vocabulary_size: int
-    """Padded: the number of rows of the vocabulary and of an embedding."""
+    """The padded number of ids: the rows of the vocabulary and of an embedding."""
     dtype: str
-    """Of a token: uint16 or int32."""
+    """The type of a token: uint16 or int32."""
     special: Mapping[str, int]
     """Ids by role: eos, cls, mask, sop, eop, gmask …"""
 
@@ -230,7 +233,7 @@ class TokenizerEntry:
 
     @property
     def label(self) -> str:
-        """Its name in messages: its kind, its file and the size of its vocabulary."""
+        """The name of the tokenizer in messages: kind, file and size of the vocabulary."""
         return f"{self.spec}:{self.name} ({self.vocabulary_size:,} ids)"
 
 
@@ -239,10 +242,10 @@ def distinct_labels(first: tuple[str, str], second: tuple[str, str]) -> tuple[st
 
     Args:
         first: A name, and the SHA-256 of its file.
-        second: Those of the other one.
+        second: The name and the hash of the other model.
 
     Returns:
-        Their names; where these are equal, with the first digits of the hashes.
+        The two names; if they are equal, with the first digits of the hashes.
     """
     if first[0] != second[0]:
         return first[0], second[0]
@@ -252,7 +255,7 @@ def distinct_labels(first: tuple[str, str], second: tuple[str, str]) -> tuple[st
 
 @dataclass(frozen=True, kw_only=True)
 class Manifest:
-    """A dataset at one number."""
+    """The manifest of a dataset at one number."""
 
     number: Count
     """1 for the first manifest, one more for every replacement."""
@@ -260,7 +263,7 @@ class Manifest:
     """A hash that stays the same while the dataset grows and changes when it is overwritten."""
     corpus: str
     options: Mapping[str, Any]
-    """The semantic options, which are those that affect the bytes."""
+    """The semantic options, that is, the options that affect the bytes."""
     tokenizer: TokenizerEntry
     vocabulary: TableEntry
     libraries: Mapping[str, str]
@@ -272,7 +275,7 @@ class Manifest:
         """Return the dataset as it was at a manifest number.
 
         Raises:
-            UserError: there is no such number, or it was overwritten.
+            UserError: there is no such number, or the dataset was overwritten since.
         """
         first = min(generation.number for generation in self.generations)
         if not first <= number <= self.number:
@@ -291,12 +294,12 @@ class Manifest:
 
     @property
     def last_generation(self) -> int:
-        """The number that the last generation came with; removals may have come since."""
+        """The manifest number of the last generation; later manifests may add removals."""
         return max(generation.number for generation in self.generations)
 
     @cached_property
     def identity(self) -> str:
-        """SHA-256 of everything but numbers and lineage: equal data have equal identities."""
+        """The SHA-256 of everything except numbers and lineage; the same for equal data."""
         content = _content(self)
         del content["number"], content["lineage"]
         for entry in (*content["generations"], *content["removals"]):
@@ -333,7 +336,7 @@ class Manifest:
         )
 
     def names(self) -> Iterator[str]:
-        """Yield its parts: folders of generations by name, all other files by path."""
+        """Yield the names of its parts: folders of generations and the paths of all other files."""
         yield self.vocabulary.path
         made = [path for path, _ in replace(self, removals=()).files()]
         folders = {path.partition("/")[0] for path in made if path != self.vocabulary.path}
@@ -342,7 +345,7 @@ class Manifest:
             yield removal.documents.path
 
     def files(self) -> Iterator[tuple[str, FileEntry]]:
-        """Yield path in the dataset and entry of every file but the manifest."""
+        """Yield the path in the dataset and the entry of every file except the manifest."""
         yield self.vocabulary.path, self.vocabulary
         for split in (TRAIN, VALIDATION):
             for shard in self.shards(split=split):
@@ -356,13 +359,13 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class Totals:
-    """The sums of some shards."""
+    """The sums over some shards."""
 
     shards: int
     documents: int
     tokens: int
     bytes: int
-    """Size of all their files."""
+    """The size of all their files in bytes."""
 
 
 def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
@@ -378,11 +381,11 @@ def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
 
 @contextmanager
 def lock_dataset(directory: AnyPath, *, shared: bool = False, wait: bool = False) -> Iterator[None]:
-    """Hold the folder of a dataset that is to be written, as `lock_dir` does.
+    """Lock the folder of a dataset for writing, as `lock_dir` does.
 
     Raises:
-        UserError: The dataset is a published one or consists of links, or another process holds
-            the folder.
+        UserError: The dataset is a published one or consists of links, or another process has
+            locked the folder.
     """
     if str(directory).startswith("hf://"):
         raise UserError(
@@ -408,7 +411,7 @@ def write_manifest(directory: AnyPath, manifest: Manifest) -> None:
 
 
 def _mark_replaced(directory: AnyPath, manifest: Manifest) -> None:
-    """Set the time of all that only the present manifest names: `prune` waits from then on."""
+    """Touch the files that only the current manifest names: `prune` counts their days from now."""
     if not isinstance(directory, Path) or not (directory / NAME).exists():
         return
     with suppress(UserError):  # nobody reads a dataset with a damaged manifest
@@ -421,7 +424,7 @@ def read_current_manifest(directory: AnyPath) -> "Manifest | None":
     """Return the newest manifest of a dataset; None if its folder has none yet.
 
     Raises:
-        DamageError: As read_manifest.
+        DamageError: The manifest is damaged or was edited.
     """
     return read_manifest(directory) if (directory / NAME).exists() else None
 
@@ -480,10 +483,10 @@ def _is_linked(directory: AnyPath) -> bool:
 
 
 def _check(manifest: Manifest) -> None:
-    """Check what every reader of a manifest relies on and the types of its fields do not say.
+    """Check properties of a manifest that its readers rely on and its types do not express.
 
     Raises:
-        ValueError: It is not so; the message names the field.
+        ValueError: A property does not hold; the message names the field.
     """
     if not manifest.generations:
         raise ValueError("manifest.generations is empty")
@@ -508,7 +511,7 @@ def _check_account(account: Mapping[str, Any], *, where: str) -> None:
     known = account.keys() & {field.name for field in fields(Account)}
     from_json(Account, {key: account[key] for key in known}, where=where)
     levels = [account]
-    for level in levels:  # which grows meanwhile
+    for level in levels:  # the list grows in the loop
         levels += [value for value in level.values() if isinstance(value, dict)]
         counts = {key: value for key, value in level.items() if not isinstance(value, dict)}
         from_json(_Counts, {"counts": counts}, where=where)
@@ -520,9 +523,9 @@ class _Counts:
 
 
 def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
-    """Return folder and manifest number of `DIR` or `DIR@n`; an existing folder is taken whole.
+    """Return folder and manifest number of `DIR` or `DIR@n`; never split an existing folder's name.
 
-    That of hf:OWNER/NAME[@REVISION] is its address on the hub.
+    For hf:OWNER/NAME[@REVISION] the folder is its address on the hub.
     """
     name, number = split_number(str(text))
     published = hub_name(name)
@@ -530,7 +533,7 @@ def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
 
 
 def split_number(text: str) -> tuple[str, int | None]:
-    """Return `DIR` and n of `DIR@n`; an existing folder is taken whole."""
+    """Return `DIR` and n of `DIR@n`; the name of an existing folder is not split."""
     matched = re.fullmatch(r"(.+)@(\d{1,18})", text, re.DOTALL)
     if matched is None or Path(text).is_dir():
         return text, None
@@ -538,10 +541,10 @@ def split_number(text: str) -> tuple[str, int | None]:
 
 
 def hub_name(text: str) -> HubName | None:
-    """Return which published dataset hf:OWNER/NAME[@REVISION] is; None of a folder or a URL.
+    """Return the published dataset that hf:OWNER/NAME[@REVISION] names; None for a folder or a URL.
 
     Raises:
-        UserError: It begins with hf: and names none.
+        UserError: The text begins with hf: but names no dataset.
     """
     is_published = text.startswith(PREFIX) and not is_url(text)
     return dataset_name(text) if is_published else None

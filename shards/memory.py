@@ -1,4 +1,4 @@
-"""Which errors are for lack of memory."""
+"""Recognizes errors that are caused by a lack of memory."""
 
 import errno
 

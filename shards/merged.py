@@ -1,7 +1,7 @@
-"""Segments or generations as one: shards, tables and signatures by ranges of the order or a hash.
+"""Merges segments or generations: shards, tables and signatures by ranges of the order or a hash.
 
 slices of segments or shards ── merged_order ──▶ one shard
-all generations of a source  ── MergedSource ──▶ its slices, and how many shards they become
+all generations of a source  ── MergedSource ──▶ its slices and the number of new shards
 Parquet files, sorted        ── merged_tables ─▶ rows by order
 signatures, sorted           ── merged_signatures
 """
@@ -32,7 +32,7 @@ from shards.writer import write_shard
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShardSlice:
-    """Documents of one segment or shard, and where the tokens of each begin in `tokens`."""
+    """Documents of one segment or shard, with the start of each document's tokens in `tokens`."""
 
     documents: pa.Table
     starts: np.ndarray
@@ -40,7 +40,7 @@ class ShardSlice:
 
 
 def merged_order(slices: Sequence[ShardSlice]) -> np.ndarray:
-    """Return the place (int64[n]) among the rows of all slices of each document, by order.
+    """Return the row numbers (int64[n]) of all documents over all slices, sorted by order.
 
     Equal orders keep the order of the slices, which is that of the documents' identities.
     """
@@ -95,22 +95,22 @@ def gather(
 
 
 SHARD_TOKENS = 100_000_000
-"""Most tokens of a shard where the options do not say."""
+"""The most tokens of a shard if the options do not set it."""
 
 _BIN_BITS = 16
-"""Bits of the order by which tokens are counted, to find the number of shards."""
+"""The number of bits of the order that define the bins in which tokens are counted."""
 
 
 class MergedSource:
-    """The shards of one source in all generations, and how many become of them."""
+    """The shards of one source in all generations, and the number of shards after merging."""
 
     def __init__(self, dataset: Dataset, name: str, erased: Mapping[str, Rows]) -> None:
-        """Take the shards.
+        """Collect the shards of the source.
 
         Args:
             dataset: The dataset.
-            name: Of the source.
-            erased: Rows that are left out, by the path of their shard's entry.
+            name: The name of the source.
+            erased: Rows to leave out, by the path of their shard's entry.
         """
         self._dataset = dataset
         self._erased = erased
@@ -128,7 +128,7 @@ class MergedSource:
 
     @cached_property
     def _spans(self) -> dict[str, Range]:
-        """The range of the orders of each shard that has documents, by its path."""
+        """The range of orders of each shard that has documents, by the shard's path."""
         spans = {}
         for shard in itertools.chain.from_iterable(self.entries.values()):
             if shard.documents:
@@ -138,7 +138,7 @@ class MergedSource:
 
     @cached_property
     def num_shards(self) -> int:
-        """How many the new generation gets, by the rules of the pipelines."""
+        """The number of training shards in the new generation, by the rules of the pipelines."""
         options, shards = self._dataset.manifest.options, self.entries[TRAIN]
         if not shards or options.get("shards"):
             return int(options["shards"]) if shards else 0
@@ -154,7 +154,7 @@ class MergedSource:
 
     @cached_property
     def num_validation(self) -> int:
-        """How many shards of validation it gets: as long as those of training."""
+        """The number of validation shards, which have the same length as those of training."""
         train, validation = (
             sum(shard.documents for shard in self.entries[split]) for split in (TRAIN, VALIDATION)
         )
@@ -193,13 +193,13 @@ class MergedSource:
 
 
 def least_shards(tokens: np.ndarray, limit: int) -> int:
-    """Return the least power of two of shards that have at most `limit` tokens each.
+    """Return the least power of two such that this many shards have at most `limit` tokens each.
 
     Within a bin, tokens are assumed to be evenly spread.
 
     Args:
-        tokens: int64[n], in each of n even bins of the order.
-        limit: Not below the longest document.
+        tokens: int64[n], the tokens in each of n even bins of the order.
+        limit: The most tokens per shard; at least those of the longest document.
     """
     shards = 1
     while shards < len(tokens) and tokens.reshape(shards, -1).sum(axis=1).max() > limit:
@@ -212,26 +212,26 @@ SIGNATURE_BYTES = 64 << 20
 """The most bytes in a file of signatures, unless that takes more than MANY_FILES files."""
 
 MANY_FILES = 512
-"""Instead of more files than this, each holds more, up to MAX_GROWTH times as much."""
+"""The number of files above which files grow instead, up to MAX_GROWTH times as large."""
 
 MAX_GROWTH = 8
 
 
 RowsToKeep = Callable[[pa.Table], NDArray[np.bool_]]
-"""Says which rows of a table stay, bool[rows]."""
+"""A function that returns which rows of a table stay, bool[rows]."""
 
 
 class OrderedTable:
-    """A Parquet file that is sorted by `order`, or those rows of it that stay."""
+    """A Parquet file that is sorted by `order`, with a filter for its rows."""
 
     def __init__(self, path: AnyPath, rows_to_keep: RowsToKeep | None = None) -> None:
-        """Take its path, and what says which rows stay."""
+        """Store the path and the function that selects the rows that stay."""
         self._path = path
         self._rows_to_keep = rows_to_keep
 
     @cached_property
     def footer(self) -> pq.FileMetaData:
-        """Its footer, read once, however many ranges are read."""
+        """The footer of the file, read only once."""
         return pq.read_metadata(pa.BufferReader(self._content()))
 
     def _content(self) -> pa.Buffer:
@@ -239,12 +239,12 @@ class OrderedTable:
 
     @property
     def bytes(self) -> int:
-        """Of its rows, not compressed."""
+        """The uncompressed size of the rows."""
         groups = range(self.footer.num_row_groups)
         return sum(self.footer.row_group(group).total_byte_size for group in groups)
 
     def rows(self, within: Range) -> pa.Table:
-        """Return the rows of a range of orders; without any the file is not read again."""
+        """Return the rows in a range of orders; the file is not read if it has none."""
         order = self.footer.schema.names.index("order")
         groups = [self.footer.row_group(group) for group in range(self.footer.num_row_groups)]
         found = [group.column(order).statistics for group in groups if group.num_rows]
@@ -269,7 +269,7 @@ def merged_tables(
     Args:
         tables: The files, at least one.
         within: The range of orders.
-        rows: How many rows the files have in all.
+        rows: The number of rows of all files.
     """
     held_bytes = sum(table.bytes for table in tables)
     for part in split_range(within, rows=rows, held_bytes=held_bytes):
@@ -279,10 +279,10 @@ def merged_tables(
 
 
 def num_signature_files(groups: Sequence[Sequence[TableEntry]]) -> int:
-    """Return into how many ranges, a power of two, signatures of one kind are cut.
+    """Return the number of ranges, a power of two, into which signatures of one kind are split.
 
     Args:
-        groups: The files of each generation.
+        groups: The signature files of each generation.
     """
     num_bytes = sum(entry.bytes for group in groups for entry in group)
     size = min(max(SIGNATURE_BYTES, -(-num_bytes // MANY_FILES)), MAX_GROWTH * SIGNATURE_BYTES)
@@ -291,12 +291,12 @@ def num_signature_files(groups: Sequence[Sequence[TableEntry]]) -> int:
 
 
 def merged_signatures(tables: Sequence[pa.Table], within: Range) -> pa.Table:
-    """Return rows of signature tables in the order of the hash that sorts them.
+    """Merge rows of signature tables, sorted by the hash of their kind.
 
-    Rows with equal hashes are sorted by their further columns of uint64.
+    Rows with equal hashes are sorted by their other uint64 columns.
 
     Args:
-        tables: The rows of a range of that hash, at least one table.
+        tables: The rows in a range of that hash, at least one table.
         within: The range.
     """
     table = pa.concat_tables(tables)

@@ -1,8 +1,8 @@
-"""Names of the files of a dataset: below its folder, whoever wrote them down.
+"""Checks the paths of a dataset's files, so that none leads out of its folder.
 
 A path that is read from a file (a manifest, a record) or made of a name that somebody chose (a
-source) is checked here before it is used: it is relative, leads out of the folder neither by its
-parts nor by links, and means the same on every file system.
+source) is checked here before it is used: it must be relative, must not lead out of the folder by
+its parts or by links, and must mean the same on every file system.
 """
 
 import os
@@ -20,28 +20,30 @@ _PART = r"(?!\.{1,2}(?:/|\Z))[^/\\\x00-\x1f\x7f\ud800-\udfff]+"
 _RELATIVE = re.compile(rf"{_PART}(?:/{_PART})*")
 
 _MAX_CHARS = 1000
-"""Of a path: several times what any path here has, and less than a file system takes."""
+"""The most characters of a path: several times more than any path here needs, and less than a file
+system allows."""
 
 _SOURCE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 """ASCII alone: letters of other alphabets have several spellings that look the same (NFC, NFD), are
-percent-encoded behind URLs, and are compared differently by every file system."""
+percent-encoded in URLs, and every file system compares them differently."""
 
 _MAX_SOURCE_CHARS = 100
-"""A file name has at most 255 bytes, and holds more than the source."""
+"""The most characters of a source: a file name has at most 255 bytes and contains more than the
+source."""
 
 FOLDERS = ("audit", "dropped", "rejects", "signatures")
 """The folders of a generation besides those of sources."""
 
 _DEVICES = re.compile(r"(con|prn|aux|nul|(com|lpt)[0-9])(\..*)?")
-"""Names that Windows takes for devices, in any folder and with any ending."""
+"""Names that Windows treats as devices, in any folder and with any extension."""
 
 
 def check_relative(path: str) -> None:
     """Check that a path means a file below the folder that it is relative to.
 
     Raises:
-        ValueError: It is absolute, has a part that is empty, `.` or `..`, or characters or a length
-            that no path here has.
+        ValueError: It is absolute, is too long, has a part that is empty, `.` or `..`, or
+            characters that no path here has.
     """
     if not _RELATIVE.fullmatch(path) or len(path) > _MAX_CHARS:
         raise ValueError(f"{path[:200]!r} is no path below a folder")
@@ -52,10 +54,10 @@ RelativePath = Annotated[str, check_relative]
 
 
 def check_name(name: str) -> None:
-    """Check that a name is that of one file or folder.
+    """Check that a name can be that of one file or folder.
 
     Raises:
-        ValueError: It is none, such as `..` or `a/b`.
+        ValueError: The name is invalid, such as `..` or `a/b`.
     """
     check_relative(name)
     if "/" in name:
@@ -67,10 +69,10 @@ Name = Annotated[str, check_name]
 
 
 def check_stem(stem: str, suffixes: Iterable[str]) -> None:
-    """Check that files of one stem, each with a suffix, lie side by side in one folder.
+    """Check that a stem with each of the suffixes gives the name of a file in one folder.
 
     Raises:
-        ValueError: They do not; the message has the name of the file.
+        ValueError: A name is invalid; the message contains it.
     """
     for suffix in suffixes:
         check_name(f"{stem}.{suffix}")
@@ -80,7 +82,7 @@ def within(folder: AnyPath, *names: str) -> AnyPath:
     """Return the path of a file below a folder; every name is one part of it.
 
     Raises:
-        ValueError: A name is none, such as `..` or `a/b`.
+        ValueError: A name is invalid, such as `..` or `a/b`.
     """
     path = folder
     for name in names:
@@ -94,11 +96,11 @@ def check_links(directory: AnyPath, paths: Iterable[str], *, files: bool = True)
 
     Args:
         directory: The folder; behind a URL there are no links.
-        paths: Relative to it, as `check_relative` wants them; they need not exist.
-        files: Whether the files themselves are looked at, and not only their folders.
+        paths: Paths relative to the folder that pass `check_relative`; they need not exist.
+        files: Whether to check the files themselves besides their folders.
 
     Raises:
-        DamageError: One does.
+        DamageError: A link leads out of the folder.
     """
     if not isinstance(directory, Path):
         return
@@ -130,8 +132,8 @@ def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> N
     """Check that the sources of a run can be folders of one folder, on any file system.
 
     Args:
-        names: Of the run's sources.
-        present: Of the sources of the dataset that it adds to: they keep their names.
+        names: The names of the run's sources.
+        present: The names of the sources that the dataset already has, which are accepted.
 
     Raises:
         UserError: A name is not portable, or two differ only in upper and lower case.

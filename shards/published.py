@@ -1,8 +1,8 @@
 """Published datasets on this machine: their files in the cache of the hub's library.
 
 Files that are there already are not fetched again, and need no connection. Several processes may
-fetch the same: the library locks each file, so that it comes once. Files about a build that no
-window is made of (audit, signatures, rejects, dropped texts) stay where they are.
+fetch the same dataset: the library locks each file, so that it is downloaded once. Files that
+training does not read (audit, signatures, rejects, dropped texts) are not fetched.
 """
 
 from pathlib import Path
@@ -16,13 +16,13 @@ _UNREAD = [f"*/{folder}/*" for folder in FOLDERS]
 
 
 def at_commit(name: HubName) -> HubName:
-    """Return a dataset at the commit that its revision names now; only its manifest is fetched.
+    """Return the dataset at the commit that its revision names now; only the manifest is fetched.
 
-    Without a connection that is the commit which the revision named when it was last fetched.
+    Without a connection it is the commit that the revision named when it was last fetched.
 
     Raises:
-        UserError: There is no such dataset or revision, it is gated, it is none of corpusmill, or
-            the hub cannot be reached.
+        UserError: There is no such dataset or revision, it is gated, it was not made by corpusmill,
+            or the hub cannot be reached.
         DamageError: Its manifest is damaged.
     """
     folder = _snapshot(name, only=[NAME])
@@ -33,13 +33,13 @@ def at_commit(name: HubName) -> HubName:
 
 
 def fetch(name: HubName | str) -> Path:
-    """Return the folder of a dataset in the cache, with all that training reads of it.
+    """Fetch the files that training reads and return the dataset's folder in the cache.
 
     Args:
-        name: Of the dataset; a text is hf:OWNER/NAME[@REVISION].
+        name: The name of the dataset, or the text hf:OWNER/NAME[@REVISION].
 
     Raises:
-        UserError: As of `at_commit`, or the text is no such name.
+        UserError: The text is not such a name, or one of the reasons of `at_commit`.
         DamageError: Its manifest is damaged.
     """
     if isinstance(name, str):
@@ -50,7 +50,7 @@ def fetch(name: HubName | str) -> Path:
 def _snapshot(
     name: HubName, *, only: list[str] | None = None, without: list[str] | None = None
 ) -> Path:
-    """Return the folder of a commit in the cache, with the files that patterns choose."""
+    """Fetch the files that match patterns and return the folder of the commit in the cache."""
     from huggingface_hub import snapshot_download  # noqa: PLC0415  it takes a second to import
 
     quiet(bars=without is not None)
@@ -62,7 +62,7 @@ def _snapshot(
             allow_patterns=only,
             ignore_patterns=without,
         )
-    except Exception as error:  # the hub's and the HTTP library's have no class in common
+    except Exception as error:  # errors of the hub's and the HTTP library have no common class
         raise _refused(name, reason(error, name, kind="dataset")) from error
     return Path(folder)
 

@@ -1,4 +1,4 @@
-"""A range of the order hash, such as a task of merge works on."""
+"""Ranges of the order hash; each task of merge works on one."""
 
 import itertools
 from dataclasses import dataclass
@@ -21,11 +21,11 @@ class Range:
         return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
 
     def overlaps(self, other: "Range") -> bool:
-        """Return whether an order may are in both."""
+        """Return whether an order may be in both ranges."""
         return self.low < other.high and other.low < self.high
 
     def common(self, other: "Range") -> "Range":
-        """Return the range of the orders that are in both, which overlap."""
+        """Return the intersection of two overlapping ranges."""
         return Range(low=max(self.low, other.low), high=min(self.high, other.high))
 
 
@@ -33,12 +33,12 @@ EVERYTHING = Range(low=0, high=2**64)
 
 
 def split_range(within: Range, *, rows: int, held_bytes: int) -> list[Range]:
-    """Return a range in parts of bounded size, taking rows to be uniformly distributed.
+    """Split a range into parts of bounded size, assuming uniformly distributed rows.
 
     Args:
         within: The range.
-        rows: Audit rows, over all orders.
-        held_bytes: Size of their texts and rejects.
+        rows: The number of audit rows over all orders.
+        held_bytes: The size of their texts and rejects.
     """
     width = within.high - within.low
     parts = max(

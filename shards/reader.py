@@ -1,7 +1,7 @@
 """Opens a dataset: tokens and documents as they are on disk, memory-mapped and never copied.
 
 The files that a manifest names stay for a while after another manifest replaced it
-(maintenance/prune.py), so that whoever reads them can continue.
+(maintenance/prune.py), so that a process that reads them can continue.
 """
 
 import operator
@@ -55,8 +55,9 @@ class Shard:
     tokens: Tokens = field(repr=False)
     """All tokens, mapped."""
     documents: pa.Table = field(repr=False)
-    """A row per document, mapped; every column is one chunk. Each is as long as the shard has rows;
-    `value` and `column` check that its strings are within the file."""
+    """A row per document, mapped; every column is one chunk. Each column has as many values as the
+    shard has rows; `value` and `column` check that its
+    strings are within the file."""
     offsets: NDArray[np.int64] = field(repr=False)
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
@@ -113,13 +114,13 @@ class Shard:
 
     @cached_property
     def lengths(self) -> NDArray[np.int32]:
-        """Number of tokens of each document, mapped: with its offset, where the next one starts."""
+        """Number of tokens of each document, mapped; with its offset they give its end."""
         column: NDArray[np.int32] = self.documents["tokens"].chunk(0).to_numpy()
         return column
 
     @cached_property
     def ids(self) -> NDArray[np.unsignedinteger[Any]]:
-        """All tokens without a sign, mapped: a negative one lies beyond any vocabulary."""
+        """All tokens as unsigned integers, mapped: a negative one is larger than any vocabulary."""
         return self.tokens.view(f"u{self.tokens.itemsize}")
 
     @cached_property
@@ -145,7 +146,7 @@ class Shard:
         """Check that the lengths of all documents add up to the tokens of the shard.
 
         Raises:
-            DamageError: they do not.
+            DamageError: the lengths do not add up.
         """
         total = int(self.lengths.sum(dtype=np.int64))
         if total != self.entry.tokens or self.lengths.min(initial=0) < 0:
@@ -153,7 +154,7 @@ class Shard:
             raise self.damage(ARROW, what)
 
     def damage(self, suffix: str, what: str) -> DamageError:
-        """Return the error that one of the shard's files contradicts itself or another."""
+        """Return the error for a file of the shard that contradicts itself or another file."""
         return DamageError(
             f"{self.file(suffix)} is damaged: {what}. {called('shards verify')} {self.directory} "
             "lists all damaged files; restore them from a copy, or build the dataset again."
@@ -163,21 +164,21 @@ class Shard:
         """Return the value of a column in a row, as a Python value.
 
         Raises:
-            DamageError: it is no value: the file was damaged.
+            DamageError: the value cannot be read: the file was damaged.
         """
         cell = check_values(self.documents[name].slice(row, 1), self.file(ARROW))
         return cell[0].as_py()
 
     def column(self, name: str, *, most: int | None = None) -> pa.ChunkedArray:
-        """Return a column after reading all of it, or its first rows.
+        """Return a column, or its first rows, after reading and checking all values.
 
         Raises:
-            DamageError: not all of it are values: the file was damaged.
+            DamageError: a value cannot be read: the file was damaged.
         """
         return check_values(self.documents[name].slice(0, most), self.file(ARROW))
 
     def counts(self, name: str, *, most: int | None = None) -> dict[Any, int]:
-        """Return how often values occur in what `column` returns; none if there is no column."""
+        """Return how often each value occurs in a column; {} if there is no such column."""
         if name not in self.documents.column_names:
             return {}
         with reraise_as_damage(self.file(ARROW)):
@@ -246,7 +247,7 @@ class Documents:
         index = int(np.searchsorted(self._ends, number, side="right"))
         shard = self.shard(index)
         left = number - (int(self._ends[index - 1]) if index else 0)
-        # Before removed row i, counted from 0, stand removed[i] - i rows that are left.
+        # Before removed row i, counted from 0, there are removed[i] - i rows that are left.
         before = shard.removed - np.arange(len(shard.removed))
         return shard, left + int(np.searchsorted(before, left, side="right"))
 
@@ -257,7 +258,7 @@ class Documents:
     def __getitem__(self, number: slice) -> list[Tokens]: ...
 
     def __getitem__(self, number: SupportsIndex | slice) -> Tokens | list[Tokens]:
-        """Return the tokens of a document, or of each one of a slice, as views of their files.
+        """Return the tokens of a document, or of each document of a slice, as views of the files.
 
         A number below 0 counts from the end.
 
@@ -285,7 +286,7 @@ class Dataset:
 
     @property
     def shown_directory(self) -> str:
-        """The dataset's folder for reading: one below the working directory without that."""
+        """The dataset's folder for messages: relative if below the working directory."""
         with suppress(ValueError, OSError):
             return relative(self.directory, Path.cwd())
         return str(self.directory)
@@ -305,7 +306,7 @@ class Dataset:
 
     @classmethod
     def open(cls, path: str | AnyPath) -> "Dataset":
-        """Return the dataset in `DIR`, or as it was at manifest number n: `DIR@n`.
+        """Open the dataset in `DIR`, or with `DIR@n` as it was at manifest number n.
 
         Raises:
             UserError: there is no dataset, or no such number.
@@ -342,8 +343,8 @@ class Dataset:
     def table(self, entry: ShardEntry) -> pa.Table:
         """Return the documents of one of the dataset's shards without opening its tokens.
 
-        Their strings are in the file; whether they are text is not looked at. In files that were
-        compared with the manifest before, all that is known: take `mapped_table`.
+        The strings are checked to be within the file, but not to be text. For files
+        that were already compared with the manifest use `mapped_table`.
 
         Raises:
             DamageError: the file is missing or damaged.
@@ -355,13 +356,13 @@ class Dataset:
         """Return the same as `table` for a file that is known to be whole, without reading it.
 
         Raises:
-            DamageError: the file is missing, or has not the rows that the manifest says.
+            DamageError: the file is missing, or the number of rows differs from the manifest.
         """
         path = shard_file(self.directory / entry.path, ARROW)
         return _documents(map_bytes(path), path, entry.documents)
 
     def rows(self, entry: ShardEntry, rows: Rows, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return rows of the documents of a shard, those of some columns that it has.
+        """Return rows of a shard's documents with those of the named columns that it has.
 
         Raises:
             DamageError: the file is missing or damaged.

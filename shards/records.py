@@ -1,7 +1,7 @@
-"""Frozen dataclasses to JSON and back, with errors that name the field that is wrong.
+"""Converts frozen dataclasses to JSON and back; errors name the invalid field.
 
-A type may carry a check of its values: Annotated[int, check], which raises a ValueError. A sealed
-record carries a checksum of its content, so that a reader notices any change.
+A type may include a check of its values: Annotated[int, check], where check raises a ValueError. A
+sealed record carries a checksum of its content, so that a reader notices any change.
 """
 
 from collections.abc import Callable, Mapping
@@ -34,8 +34,8 @@ def from_json(record_type: type[T], value: object, *, where: str) -> T:
     `Mapping[str, X]`, any of these in `Annotated[X, check]`, and Any.
 
     Raises:
-        ValueError: a field without a default is missing, is unknown or has another type; names the
-            field, below `where`.
+        ValueError: a field without a default is missing, or a field is unknown or has another type;
+            the message names the field, below `where`.
     """
     record: T = _read(record_type, value, where)
     return record
@@ -51,7 +51,7 @@ def unsealed(record_type: type[T], value: Any, *, where: str) -> T:
     """Return the record that `sealed` turned into `value`.
 
     Raises:
-        ValueError: `value` is no such record, or was changed.
+        ValueError: `value` is not such a record, or was changed.
     """
     _expect(value, dict, where)
     content = {key: item for key, item in value.items() if key != _SEAL}
@@ -62,7 +62,7 @@ def unsealed(record_type: type[T], value: Any, *, where: str) -> T:
 
 
 def _read(expected: Any, value: Any, where: str) -> Any:
-    """Return a value as the type that is expected of it."""
+    """Convert a value to the expected type."""
     if expected is Any:
         return value
     if is_dataclass(expected):
@@ -117,7 +117,7 @@ def _field_types(record_type: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
 
 
 def _expect(value: object, expected: Any, where: str) -> None:
-    # A bool never counts as an int, although it is one to Python; JSON may have 1 for 1.0.
+    # A bool does not count as an int, although it is one in Python; JSON may have 1 for 1.0.
     accepted = (int, float) if expected is float else expected
     if not isinstance(value, accepted) or (isinstance(value, bool) and expected is not bool):
         type_name = getattr(expected, "__name__", expected)
@@ -125,7 +125,7 @@ def _expect(value: object, expected: Any, where: str) -> None:
 
 
 def short(value: object) -> str:
-    """Return a value as an error shows it: whatever it is, a few words."""
+    """Return a short text about any value for an error message."""
     if isinstance(value, int) and abs(value) >= _LARGE:
         return f"a number of {value.bit_length():,} bits"
     text = repr(value)

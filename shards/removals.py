@@ -63,8 +63,8 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
 def removed_by_now(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, dict[str, Rows]]:
     """Return the newest manifest of a dataset, and the rows removed by now, as `removed_rows` does.
 
-    Of a dataset that was overwritten or compacted since its manifest was read: what that one says.
-    Rows of shards that it does not name are left out.
+    If the dataset was overwritten or compacted since its manifest was read, the given manifest
+    counts. Rows of shards that it does not name are left out.
     """
     newest = read_manifest(directory)
     if newest.lineage != manifest.lineage:
@@ -82,7 +82,7 @@ def write_removal(
     Args:
         directory: the dataset's folder.
         number: of the manifest that will name the removal.
-        rows: the values of `SCHEMA` of each document, which is there once, in any order.
+        rows: the values of `SCHEMA` for each document, in any order without duplicates.
     """
     columns = [list(values) for values in zip(*sorted(rows), strict=True)] or [[]] * len(SCHEMA)
     ranked = pa.table(columns, schema=SCHEMA)

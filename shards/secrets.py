@@ -1,11 +1,11 @@
-"""Passwords and signatures in addresses: found, refused by `shards.storage.address`, and cut off.
+"""Finds and cuts off passwords and signatures in addresses; `storage.address` refuses them.
 
     scheme://user:password@host/path;parameters?query#fragment
              ─────────────          ──────────────────────────
     cut off    by its @                by the sign before it
 
-Addresses come in more forms than any parser accepts: a mistyped one still has a password in it. So
-an address is cut by its signs alone, and rather too much of it is cut off than too little.
+Addresses come in more forms than any parser accepts, and even a mistyped one contains its password.
+So an address is cut at its punctuation alone, and too much is cut off rather than too little.
 """
 
 import re
@@ -18,17 +18,17 @@ _USER = re.compile(
     r"|(https?:/+)[^\s/@]*@",
     re.IGNORECASE,
 )
-"""User and password; in the web also a user alone."""
+"""Matches user and password; in web addresses also a user alone."""
 
 _SECRET = (
     r"(?:[\w.-]*(?:secret|token|passw(?:or)?d|signature|credentials?|authorization|"
     r"(?:access|account|api|private|secret|shared)[-_.]?key(?:[-_.]?id)?)"
     r"|(?:[\w.-]*[-_.])?(?:jwt|pwd|sas|sig))"
 )
-"""The name of a parameter that holds a secret."""
+"""Matches the name of a parameter that holds a secret."""
 _CUT_WEB = re.compile("[?#;]|%3f|%23|%3b", re.IGNORECASE)
 _CUT = re.compile(r"[?#;][^/?#;=]*=")
-"""In other protocols than the web's a question mark may be part of a name, or a wildcard."""
+"""Outside web protocols a question mark may be part of a name, or a wildcard."""
 _REFUSED_WEB = re.compile(r"[?#]|;[^/;=]*=")
 _REFUSED = re.compile(rf"[?#;&](?:{_SECRET}|\w*key|auth|code|delegation)=", re.IGNORECASE)
 
@@ -37,7 +37,7 @@ def without_secrets(url: str) -> str:
     """Return an address without user, password, parameters, query and fragment.
 
     Where these may be part of a name, as the wildcard `?` of S3, they are left out only if they
-    look like a parameter. A text that is no address is returned as it is.
+    look like a parameter. A text that is not an address is returned unchanged.
     """
     if ":/" not in url:
         return url
@@ -46,7 +46,7 @@ def without_secrets(url: str) -> str:
 
 
 def has_user(url: str) -> bool:
-    """Return whether an address, or one within it, has a password, or in the web a user.
+    """Return whether an address, or one within it, has a password or, for web addresses, a user.
 
     `host:80/a@b` has none.
     """

@@ -1,4 +1,4 @@
-"""Datasets as text to read: the whole on one screen, one document, statistics."""
+"""Shows datasets as text: an overview on one screen, one document, statistics."""
 
 import re
 import textwrap
@@ -21,10 +21,10 @@ _WIDTH = 80
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
 _GENERATION = "{:>10}  {:<15} {:>8} {:>6} {:>10} {:>13} {:>6} {:>8} {:>7}"
 NUM_FIRST, NUM_LAST, MIN_HIDDEN = 2, 8, 2
-"""Generations shown from the beginning and the end; fewer than the last are not worth hiding."""
+"""Generations shown from the beginning and the end; fewer than MIN_HIDDEN are never hidden."""
 
 MAX_REMOVALS, MAX_SOURCES = 4, 13
-"""Lines of these that one screen shows, the head among them."""
+"""The most lines of removals and sources on one screen, headings included."""
 
 _QUANTILES = (0.5, 0.9)
 
@@ -52,11 +52,11 @@ USUAL: Mapping[str, Mapping[str, Any]] = {
     "zhidao": {**_SHORT, "min_best_chars": 11},
     "zhihu": {**_SHORT, "min_votes": 1001},
 }
-"""Defaults of the pipelines' options, except those that are off: of all corpora and of each."""
+"""Defaults of the pipelines' options, except disabled ones: for all corpora and for each."""
 
 
 def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
-    """Yield the lines that describe a dataset in one screen, or everything the manifest says."""
+    """Yield the lines that describe a dataset on one screen, or everything in the manifest."""
     manifest = dataset.manifest
     tokenizer = manifest.tokenizer
     yield f"{dataset.directory}: {manifest.corpus}, manifest {manifest.number}"
@@ -87,13 +87,13 @@ def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
 
 
 def changed_options(corpus: str, options: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield the options that differ from the defaults, models by the beginning of their hash.
+    """Yield the options that differ from the defaults; a model is shown as the start of its hash.
 
     The tokenizer is left out: a dataset always has one.
 
     Args:
         corpus: The name of the corpus, which has defaults too.
-        options: Of the dataset, or of one of its sources.
+        options: The options of the dataset, or of one of its sources.
     """
     usual = {**USUAL[""], **USUAL.get(corpus, {})}
     for name, value in options.items():
@@ -108,21 +108,21 @@ def changed_options(corpus: str, options: Mapping[str, Any]) -> Iterator[tuple[s
 
 
 def _source(options: Mapping[str, Any]) -> str:
-    """Return the corpus of a source, with its options that differ from the defaults."""
+    """Return the corpus of a source with the options that differ from the defaults."""
     others = {name: value for name, value in options.items() if name != "corpus"}
     changed = _pairs(dict(changed_options(options["corpus"], others)))
     return f"{options['corpus']} ({changed})" if changed else str(options["corpus"])
 
 
 def _first(lines: Sequence[str], most: int | None, *, what: str) -> Iterator[str]:
-    """Yield lines, and of very many the first ones."""
+    """Yield lines; if there are too many, only the first ones."""
     yield from lines[:most]
     if left := len(lines[most:]) if most else 0:
         yield f"…          {left:,} more {what} (--all)"
 
 
 def generations(dataset: Dataset) -> Iterator[str]:
-    """Yield a line for each generation; of many, only for the first and the last ones."""
+    """Yield a line for each generation; if there are many, only for the first and the last ones."""
     entries = dataset.manifest.generations
     yield _GENERATION.format("generation", "name", "manifest", "inputs", *FIGURES, "removed")
     num_hidden = len(entries) - NUM_FIRST - NUM_LAST
@@ -232,7 +232,7 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
 
 
 def _quantiles(lengths: Counter[int]) -> Iterable[int]:
-    """Return the least lengths that half and nine tenths of the documents do not exceed."""
+    """Return the median and the 90th percentile of the lengths of documents."""
     values = np.array(sorted(lengths))
     ends = np.cumsum([lengths[value] for value in values.tolist()])
     return (int(values[np.searchsorted(ends, ends[-1] * share)]) for share in _QUANTILES)

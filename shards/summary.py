@@ -1,4 +1,4 @@
-"""A dataset in a few rows, by its manifest; also as HTML, for notebooks."""
+"""Summarizes a dataset in a few rows from its manifest; also as HTML for notebooks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -7,15 +7,15 @@ from shards.commands.shown import visible_line
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, sum_shards
 
 FIGURES = ("documents", "tokens", "shards", "MB")
-"""Figures of shards, as the head of a table."""
+"""The names of the figures of shards, as the head of a table."""
 
 
 def summary_html(manifest: Manifest, directory: str) -> str:
-    """Return a dataset as a notebook shows it: what it is, and a row for each source and split.
+    """Return HTML about a dataset for a notebook: a heading, and a row per source and split.
 
     Args:
-        manifest: Of the dataset.
-        directory: Its folder, as people read it.
+        manifest: The manifest of the dataset.
+        directory: Its folder in a form for people.
     """
     tokenizer = manifest.tokenizer
     about = (
@@ -26,7 +26,7 @@ def summary_html(manifest: Manifest, directory: str) -> str:
 
 
 def html_table(rows: Iterable[Sequence[object]]) -> str:
-    """Return rows as a table of HTML, the first one as its head; nothing in a cell is obeyed."""
+    """Return rows as an HTML table whose head is the first row; the text of cells is escaped."""
     head, *others = [[escape(visible_line(str(cell))) for cell in row] for row in rows]
     lines = [f"<tr>{''.join(f'<th>{cell}</th>' for cell in head)}</tr>"]
     lines += [f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in others]
@@ -42,13 +42,13 @@ def source_rows(manifest: Manifest) -> Iterator[tuple[str, ...]]:
 
 
 def figures(shards: Iterable[ShardEntry]) -> Sequence[str]:
-    """Return FIGURES of some shards as text."""
+    """Return the values of FIGURES for some shards as text."""
     sums = sum_shards(shards)
     return f"{sums.documents:,}", f"{sums.tokens:,}", f"{sums.shards}", f"{sums.bytes / 1e6:,.1f}"
 
 
 def source_splits(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield name and split of every source; validation only if there is any."""
+    """Yield the name and each split of every source; validation only if it exists."""
     for name in manifest.sources():
         yield name, TRAIN
         if manifest.shards(name, split=VALIDATION):

@@ -1,7 +1,8 @@
-"""Tables that are written whole and read in parts: rows by number, or by a sorted column.
+"""Writes tables whole and reads parts of them: rows by number, or by a sorted column.
 
-On a disk a table is memory-mapped, so that only the pages touched are read. Behind a URL its end is
-fetched first, which says where everything lies, and then the blocks that hold the rows asked for.
+On a disk a table is memory-mapped, so that only the pages touched are read. Behind a URL its footer
+is fetched first, which has the positions of the blocks, and then the blocks that hold the requested
+rows.
 """
 
 import itertools
@@ -20,14 +21,14 @@ from shards.storage.sparse import BLOCK_ROWS, SparseFile, SparseTable
 
 
 def spread_over(table: pa.Table, within: Range) -> pa.Table:
-    """Return a table that says in which range its sorted hashes lie (sparse.spread_of)."""
+    """Return a table whose schema states the range of its sorted hashes (sparse.spread_of)."""
     return table.replace_schema_metadata({"low": str(within.low), "high": str(within.high)})
 
 
 def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
     """Write a table as an Arrow IPC file, whole or not at all, and return its entry.
 
-    Its batches have BLOCK_ROWS rows, the last one fewer.
+    Its batches have BLOCK_ROWS rows each; the last may have fewer.
     """
     table = table.unify_dictionaries().combine_chunks()
     with (
@@ -39,13 +40,13 @@ def write_table(path: AnyPath, table: pa.Table) -> FileEntry:
 
 
 def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableEntry:
-    """Write a table as `write_table` does and return its entry; its path is below `directory`."""
+    """Write a table with `write_table`; return its entry with a path relative to `directory`."""
     entry = write_table(path, table)
     return TableEntry(path=relative(path, directory), rows=len(table), **vars(entry))
 
 
 def open_table(path: AnyPath) -> pa.Table:
-    """Return a table that write_table wrote, memory-mapped or fetched from its URL.
+    """Open a table that write_table wrote: map it, or fetch it from its URL.
 
     Raises:
         DamageError: the file is missing, or cannot be used.
@@ -54,12 +55,12 @@ def open_table(path: AnyPath) -> pa.Table:
 
 
 def open_rows(path: AnyPath, rows: slice) -> pa.Table:
-    """Return the rows from rows.start to rows.stop of a table; neither may be None."""
+    """Return the rows of a table from rows.start to rows.stop, neither of which may be None."""
     return SparseTable(path).rows(rows)
 
 
 def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
-    """Return where the rows of a table with low <= key < high stand.
+    """Return the slice of the rows of a table with low <= key < high.
 
     Args:
         path: The table.
@@ -73,7 +74,7 @@ def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
 
 
 def open_between(path: AnyPath, key: str, *, low: int, high: int) -> pa.Table:
-    """Return the rows of a table with low <= key < high; arguments as in rows_between."""
+    """Return the rows of a table with low <= key < high; see `rows_between` for the arguments."""
     table = SparseTable(path)
     with reraise_as_damage(path):
         return table.rows(slice(table.row_of(key, low), table.row_of(key, high)))
@@ -89,7 +90,7 @@ def lookup(path: AnyPath, key: str, values: np.ndarray) -> pa.Table:
 
 
 def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: int) -> np.ndarray:
-    """Return the bytes of a file (uint8), mapped, of which at least these runs of items are there.
+    """Map a file and return its bytes (uint8) with at least the given runs of items loaded.
 
     Args:
         path: The file.
@@ -104,7 +105,7 @@ def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: i
 
 
 def column(table: pa.Table, name: str) -> np.ndarray:
-    """Return a numeric column; of a table of one batch it is a view of the mapped file."""
+    """Return a numeric column; for a table of one batch it is a view of the mapped file."""
     chunks: list[np.ndarray] = [chunk.to_numpy(zero_copy_only=True) for chunk in table[name].chunks]
     if len(chunks) == 1:
         return chunks[0]
@@ -112,7 +113,7 @@ def column(table: pa.Table, name: str) -> np.ndarray:
 
 
 def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column whose values are in it, not in a dictionary; strings are large ones."""
+    """Return a column without dictionary encoding; strings become large_string."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)
     return values.cast(pa.large_string()) if pa.types.is_string(values.type) else values
@@ -130,8 +131,8 @@ def write_parquet(
 ) -> tuple[TableEntry, ...]:
     """Write tables of the dataset as one parquet file, whole or not at all, and return its entry.
 
-    Tables without rows are skipped, except the first. If there are no tables, nothing is written
-    and there is no entry.
+    Tables without rows are skipped, except the first. If there are no tables, no file is written
+    and the result is empty.
     """
     rows, remaining = 0, iter(tables)
     first = next(remaining, None)

@@ -1,4 +1,4 @@
-"""The hash by which texts are called equal: BLAKE2b of the text with its white space folded."""
+"""The hash that decides whether texts are equal: BLAKE2b of the text with folded white space."""
 
 import hashlib
 from collections.abc import Iterable
@@ -8,11 +8,11 @@ import numpy as np
 DIGEST_BYTES = 16
 
 BARE = 0
-"""The order next to the hash of a text that was erased: later runs keep no copy of such a text."""
+"""The order stored with the hash of an erased text: later runs drop every copy of such a text."""
 
 
 def fold(text: str) -> str:
-    """Return a text with every run of white space made one space, and none at its ends.
+    """Replace every run of white space with one space, and strip the text.
 
     Deduplication calls texts equal if they are equal in this form.
     """
@@ -36,6 +36,6 @@ def halves(digests: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def whole(high: np.ndarray, low: np.ndarray) -> list[bytes]:
-    """Return hashes of which the halves (uint64[n]) are given."""
+    """Return the hashes with the given halves (uint64[n])."""
     content = np.stack([high, low], axis=1).astype("<u8").tobytes()
     return [content[at : at + DIGEST_BYTES] for at in range(0, len(content), DIGEST_BYTES)]

@@ -1,4 +1,4 @@
-"""Token ids to bytes: decoding and cutting windows need this table and no tokenizer.
+"""The table from token ids to bytes, which decoding and cutting windows use instead of a tokenizer.
 
 `vocabulary-<crc32c>.arrow` has a row for every id up to the padded size:
 
@@ -6,9 +6,9 @@
     special        bool           never part of a text; padding and unused ids have no name
     sentence_end   bool           a text may be cut after it
 
-The schema's metadata hold the tokenizer itself under `tokenizer`, so that who has the data can turn
-texts into the same ids: the file of a SentencePiece model, a tokenizer.json, or for tiktoken's kind
-the pattern and, from the next line on, the ranks as in its files. Older datasets lack it.
+The schema's metadata hold the tokenizer itself under `tokenizer`, so that anyone with the data can
+encode texts to the same ids: the file of a SentencePiece model, a tokenizer.json, or for tiktoken's
+kind the pattern and, from the next line on, the ranks as in its files. Older datasets lack it.
 """
 
 from collections.abc import Collection, Sequence
@@ -51,7 +51,8 @@ def vocabulary_table(
     """Return the table of a vocabulary, padded to `size` rows.
 
     Args:
-        pieces: the bytes of each id, or the name of a special one; unused ids are empty, special.
+        pieces: the bytes of each id, or the name of a special one; unused ids are empty and
+            special.
         special: ids that are never part of a text.
         size: the padded vocabulary size.
         tokenizer: the data of the tokenizer, kept with the table; empty: none.
@@ -78,11 +79,11 @@ class Vocabulary:
     def __init__(self, table: pa.Table) -> None:
         self._pieces = table["bytes"].combine_chunks()
         self.special: NDArray[np.bool_] = table["special"].to_numpy()
-        """By id: never part of a text."""
+        """Whether a token is never part of a text, by id."""
         self.sentence_end: NDArray[np.bool_] = table["sentence_end"].to_numpy()
-        """By id: a text may be cut after it."""
+        """Whether a text may be cut after a token, by id."""
         self.tokenizer: bytes = (table.schema.metadata or {}).get(_TOKENIZER, b"")
-        """The data of the tokenizer; empty: it was not kept."""
+        """The data of the tokenizer; empty if they were not kept."""
 
     @classmethod
     def open(cls, path: AnyPath, entry: FileEntry) -> "Vocabulary":
@@ -93,7 +94,7 @@ class Vocabulary:
             entry: its entry in the manifest.
 
         Raises:
-            DamageError: the file is missing, is another one or not a vocabulary.
+            DamageError: the file is missing, differs from its entry or is not a vocabulary.
         """
         table = read_all(whole_bytes(path, entry), path)
         if not table.schema.equals(SCHEMA):
@@ -107,12 +108,12 @@ class Vocabulary:
         return len(self.special)
 
     def pieces(self) -> list[bytes]:
-        """Return the bytes of every id, of a special token its name."""
+        """Return the bytes of every id, or the name of a special token."""
         pieces: list[bytes] = self._pieces.to_pylist()
         return pieces
 
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> str:
-        """Return the text of token ids; special ones appear as ⟨name⟩, unlike the same text.
+        """Return the text of token ids; special tokens appear as ⟨name⟩, unlike the same text.
 
         Raises:
             DamageError: an id is outside the vocabulary.

@@ -1,4 +1,4 @@
-"""Writes files of a dataset: the three of a shard, and tables that are named by their content."""
+"""Writes files of a dataset: the three files of a shard, and tables named by their content."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -25,8 +25,8 @@ def write_shard(
 
     Args:
         stem: path of the files without `.bin`, `.idx`, `.arrow`; inside `directory`.
-        documents: a row per document, in order, with all columns of `REQUIRED` but `offset`, which
-            is computed; further columns are kept.
+        documents: a row per document, in order, with all columns of `REQUIRED` except `offset`,
+            which is computed; further columns are kept.
         directory: the dataset's folder.
         tokens: one-dimensional chunks of the documents' tokens, in order; chunks need not end
             where documents do.
@@ -88,7 +88,7 @@ def _required(documents: pa.Table, name: str) -> pa.ChunkedArray:
 
 
 def _with_offsets(documents: pa.Table, lengths: Tokens) -> pa.RecordBatch:
-    """Return the documents as they are written: required columns first, all in one batch."""
+    """Return the documents in their final form: required columns first, all in one batch."""
     offsets = np.cumsum(lengths, dtype=np.int64) - lengths
     required = [_required(documents, name) for name in REQUIRED.names if name != "offset"]
     extra = [name for name in documents.column_names if name not in REQUIRED.names]

@@ -47,13 +47,13 @@ _PYTHON = "python -m "
 _FLAG = re.compile(r"--?[^\W\d][^\s=]*")
 """A word that looks like a flag, whether there is such a flag or not."""
 _LIKENESS = 0.7
-"""The least likeness of a flag that is offered for an unknown one."""
+"""How similar a known flag must be to be suggested for an unknown one, from 0 to 1."""
 _MEANT = {int: "a whole number", float: "a number, as in 3, 0.5 or 1e-4"}
-"""The expected value, where argparse itself would only name the type."""
+"""Descriptions of the expected value; argparse itself would only name the type."""
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """The look of `--help`: as wide as the terminal, up to 100 columns."""
+    """Formats `--help` to the width of the terminal, up to 100 columns."""
 
     def __init__(self, prog: str, **settings: Any) -> None:
         width = min(shutil.get_terminal_size().columns - 2, 100)
@@ -72,9 +72,9 @@ class Parser(argparse.ArgumentParser):
         """Make a parser.
 
         Args:
-            old: Flags that other projects have for the same, and what each is here.
-            first: The flag that words before all flags belong to; "": none.
-            settings: As of argparse.
+            old: Flags of other projects, each with the flag of the same meaning here.
+            first: The flag that receives words typed before all flags; "": none.
+            settings: Arguments of argparse.ArgumentParser.
         """
         settings["prog"] = called_program(settings.get("prog", ""))
         super().__init__(allow_abbrev=False, **{"formatter_class": Help, **settings})
@@ -92,7 +92,7 @@ class Parser(argparse.ArgumentParser):
         return self._groups[title]
 
     def choice(self, either: MutuallyExclusive, title: str) -> "argparse._ActionsContainer":
-        """Return the group of flags that exclude each other, within one of `group`."""
+        """Return a group of mutually exclusive flags within the group of a title."""
         if either not in self._choices:
             group = self.group(title).add_mutually_exclusive_group(required=either.required)
             self._choices[either] = group
@@ -101,7 +101,7 @@ class Parser(argparse.ArgumentParser):
     def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
-        """Parse words that are UTF-8: nothing else can be written to a file or read by Arrow."""
+        """Parse words after checking that they are UTF-8, as files and Arrow require."""
         words = sys.argv[1:] if args is None else [*args]
         for word in words:
             if any("\ud800" <= character <= "\udfff" for character in word):
@@ -119,7 +119,7 @@ class Parser(argparse.ArgumentParser):
     def parse_intermixed_args(  # type: ignore[override]  # as above
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> argparse.Namespace:
-        """Parse a whole command line whose flags may stand among its other words."""
+        """Parse a whole command line whose flags may be mixed with its other words."""
         return self._parsed(self.parse_known_intermixed_args, args, namespace)
 
     def _parsed(
@@ -153,19 +153,19 @@ class Parser(argparse.ArgumentParser):
         return list(dict.fromkeys(x for x in heads if _FLAG.fullmatch(x) and x not in known))
 
     def is_old(self, flag: str) -> bool:
-        """Return whether another project has a flag for something that is known here."""
+        """Return whether a flag is another project's name for a flag here."""
         return flag.replace("_", "-") in self._old
 
     def refuse(self, flags: Sequence[str], *, others: Sequence[str] = (), more: str = "") -> None:
-        """Refuse flags that are unknown, with a hint for each, if there are any.
+        """Raise an error that names the unknown flags with a hint for each, if there are any.
 
         Args:
-            flags: As they were given.
-            others: Flags that may be meant besides those of the parser.
+            flags: The unknown flags as they were typed.
+            others: Further flags that may be meant, besides those of the parser.
             more: A sentence about flags for which there is no hint.
 
         Raises:
-            UserError: There are some.
+            UserError: There are unknown flags.
         """
         hints = {flag: self._hint(flag, others) for flag in flags}
         if not hints:
@@ -178,7 +178,7 @@ class Parser(argparse.ArgumentParser):
         raise UserError(f"unknown flag {told[0]}{stop} {advice}")
 
     def error(self, message: str) -> NoReturn:
-        """Raise what is wrong with the command line."""
+        """Raise a UserError that explains an invalid command line."""
         stop = "" if message.endswith((".", "?")) else "."
         if message.startswith("argument -"):
             message = message.removeprefix("argument ")
@@ -196,7 +196,7 @@ class Parser(argparse.ArgumentParser):
         )
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
-        """Refuse a value that is none of the choices."""
+        """Raise an error if a value is not one of the choices."""
         if action.choices is None or value in action.choices:
             return
         known = [str(choice) for choice in action.choices]
@@ -204,7 +204,7 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(None, f"{name} {value}: {expected(str(value), known)}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Return a word as the type of its flag; errors are plain sentences."""
+        """Convert a word to the type of its flag; error messages are plain sentences."""
         meant = _MEANT.get(action.type)  # type: ignore[call-overload]  # a type or a function
         try:
             return super()._get_value(action, arg_string)
@@ -217,7 +217,7 @@ class Parser(argparse.ArgumentParser):
 def add_flags(parser: Parser, options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options, below the titles that the fields name.
 
-    A field that names none is below that of the field before it.
+    A field without a title is listed below the title of the field before it.
     """
     group = ""
     for option_field in fields(options_class):
@@ -228,7 +228,7 @@ def add_flags(parser: Parser, options_class: type[Any]) -> None:
 
 
 def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str) -> None:
-    """Add the flag of a field, or the word, with its help to a group of a parser."""
+    """Add the flag or the word of a field, with its help, to a group of a parser."""
     about, name = option_field.metadata, option_field.name
     said = default_text(option_field)
     stop = "." if said and not text.endswith((".", ")")) else ""
@@ -245,10 +245,10 @@ def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str)
 
 @dataclass
 class Invocation:
-    """A command that somebody started: what messages about its end say."""
+    """A started command, as messages about its end name it."""
 
     program: str
-    """Its name, which begins every message."""
+    """The name of the program, which begins every message."""
     stopped: str = "nothing was begun"
     """The end of the line after Ctrl-C."""
 
@@ -261,8 +261,8 @@ def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
     unfinished.
 
     Args:
-        invocation: Of the command; the work may change it.
-        work: Returns an exit code, or None for 0.
+        invocation: The started command; the work may change it.
+        work: A function that returns an exit code, or None for 0.
     """
     if isinstance(sys.stdout, io.TextIOWrapper):  # missing characters are escaped
         sys.stdout.reconfigure(errors="backslashreplace")
@@ -285,7 +285,7 @@ def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
 
 
 def _short(program: str) -> str:
-    """Return the start of messages of a program: `python -m shards inspect` is shards."""
+    """Return the start of a program's messages: shards for `python -m shards inspect`."""
     program = called_program(program)
     is_python = program.startswith(_PYTHON)
     return program.removeprefix(_PYTHON).partition(" ")[0] if is_python else program
@@ -315,7 +315,7 @@ def _message(error: Exception, stopped: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command: its options, and what it does with them.
+    """A command: its options as fields, and the work as `run`.
 
     The first paragraph of the docstring is its description in `--help`.
     """
@@ -323,11 +323,11 @@ class Command:
     STOPPED: ClassVar[str] = "the same command continues from here"
     """The end of the line after Ctrl-C."""
     USAGE: ClassVar[str | None] = None
-    """The first line of `--help`; None: of all flags."""
+    """The usage line of `--help`; None: argparse makes it from all flags."""
     EPILOG: ClassVar[str | None] = None
     """The last lines of `--help`."""
     GROUPS: ClassVar[Sequence[str]] = ()
-    """Titles in `--help` that come first, in their order."""
+    """The titles that come first in `--help`, in this order."""
     OLD: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """As of `Parser`."""
     FIRST: ClassVar[str] = ""
@@ -343,7 +343,7 @@ class Command:
 
     @classmethod
     def parser(cls, program: str) -> Parser:
-        """Return the parser of the command, by the name of its program."""
+        """Return the parser of the command for a program name."""
         parser = Parser(
             prog=program,
             usage=cls.USAGE,
@@ -360,7 +360,7 @@ class Command:
 
     @classmethod
     def parse(cls, words: Sequence[str], program: str) -> Self:
-        """Return the command that a command line describes.
+        """Parse a command line and return the command with its options.
 
         Raises:
             UserError: A flag is unknown or missing, or a value is invalid.
@@ -369,14 +369,14 @@ class Command:
 
 
 def log_errors() -> None:
-    """Show only errors in the log, visible."""
+    """Show only errors in the log, with invisible characters replaced."""
     handler = logging.StreamHandler()
     handler.setFormatter(MessageFormatter())
     logging.basicConfig(handlers=[handler], level=logging.ERROR)
 
 
 def log_plainly() -> None:
-    """Show our own log lines without anything around them, and only errors of the libraries."""
+    """Show our log lines without prefixes, and only errors from libraries."""
     log_errors()
     for name, level in (
         ("corpusmill", logging.INFO),

@@ -1,7 +1,7 @@
-"""The completion of `corpusmill` for a shell: `corpusmill completion bash|zsh|fish|tcsh`.
+"""Prints a shell's completion script: `corpusmill completion bash|zsh|fish|tcsh`.
 
-shtab writes the script from the parsers of all commands. Nothing of Python runs at a Tab; what is
-printed is as new as the corpusmill that printed it.
+shtab writes the script from the parsers of all commands. Pressing Tab starts no Python; the script
+is as new as the corpusmill that printed it.
 """
 
 import argparse
@@ -72,7 +72,7 @@ def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> s
 
 
 def parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
-    """Return the parser of a command; None where an extra is `missing`."""
+    """Return the parser of a command; None if its extra is missing, which is noted in `missing`."""
     try:
         return command_of(entry).parser(entry.program)
     except ModuleNotFoundError as error:
@@ -84,7 +84,7 @@ def parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
 
 
 def _name_files(parser: argparse.ArgumentParser) -> None:
-    """Let a shell complete paths where a value is one."""
+    """Make a shell complete paths for the values that are paths."""
     for action in parser._actions:
         if str(action.metavar).partition(".")[0] in _PATHS:
             vars(action)["complete"] = shtab.FILE

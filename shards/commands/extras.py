@@ -1,4 +1,4 @@
-"""Extras: to which of them a missing module belongs."""
+"""Finds the extra that a missing module belongs to."""
 
 import importlib.util
 import re
@@ -10,17 +10,17 @@ from types import TracebackType
 from shards.commands.table import PROGRAM
 
 _REQUIREMENT = re.compile(r"([\w.-]+).*;\s*extra == ['\"](?!(?:dev|lint|test)['\"])([\w-]+)['\"]")
-"""Of an extra that a command may need."""
+"""Matches the requirement of an extra that a command may need."""
 
 _REFUSED = 2
-"""As in `shards.commands.command`, which has more to import."""
+"""The same code as in `shards.commands.command`, which takes longer to import."""
 
 
 def missing_extra(error: BaseException) -> str | None:
     """Return the message for a module of an extra that is not installed.
 
-    None is for all other errors, also for one in a module that is installed: a part of it may be
-    missing, or broken.
+    All other errors return None, including those raised inside an installed module, which may be
+    incomplete or broken.
     """
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return None
@@ -36,7 +36,7 @@ def missing_extra(error: BaseException) -> str | None:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Say in the error of an import which extra is missing, and how it is installed.
+    """Make an import error name the missing extra and how to install it.
 
     Raises:
         ModuleNotFoundError: A module of an extra is not installed.
@@ -51,9 +51,9 @@ def extras_named() -> Iterator[None]:
 
 
 def install_missing_extra_hook() -> None:
-    """Let the import of a command end with a paragraph if an extra is missing.
+    """Install a hook that ends an import with a readable message if an extra is missing.
 
-    It has no effect but while `python -m` looks for a command.
+    The hook only acts while `python -m` looks for a command.
     """
     if sys.argv[:1] == ["-m"]:
         sys.excepthook = end_if_missing
@@ -62,7 +62,7 @@ def install_missing_extra_hook() -> None:
 def end_if_missing(
     kind: type[BaseException], error: BaseException, frames: TracebackType | None
 ) -> None:
-    """Tell of a missing extra and end with code 2; show any other error as Python does."""
+    """Report a missing extra and exit with code 2; show any other error as Python does."""
     told = missing_extra(error)
     if told is None:
         sys.__excepthook__(kind, error, frames)
@@ -75,9 +75,9 @@ def end_if_missing(
 
 
 def _extra_of(module: str) -> str | None:
-    """Return the extra that installs a module, by the metadata of the package; None without one.
+    """Return the extra that installs a module, according to the package's metadata, or None.
 
-    The module of a package here always has its name.
+    Every package listed there has a module of the same name.
     """
     from importlib import metadata  # noqa: PLC0415 - seldom needed
 

@@ -18,10 +18,10 @@ from typing import Any
 from shards.storage.address import is_url
 
 WORD = "word"
-"""Instead of a flag: the value is given without one."""
+"""Replaces a flag's name: the value is a word without a flag."""
 
 REST = "rest"
-"""Instead of a flag: the value is what words there are besides all flags."""
+"""Replaces a flag's name: the value is the list of all words that belong to no flag."""
 
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
@@ -30,7 +30,7 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)")
 
 
 def count(text: str) -> int:
-    """Return a whole number from 0 on, with a prefix or a unit of bytes.
+    """Parse a whole number of at least 0, which may have a prefix or a unit of bytes.
 
     k, M, G and T are powers of 1000, also before B ("100M", "100MB"); Ki, Mi, Gi and Ti before B
     are those of 1024 ("128MiB"). B alone is a billion, as people count tokens ("2B").
@@ -46,7 +46,7 @@ def count(text: str) -> int:
 
 
 def positive(text: str) -> int:
-    """Return a whole number of at least 1, written as for count()."""
+    """Parse a whole number of at least 1, written as for count()."""
     value = count(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{text} is not at least 1")
@@ -54,7 +54,7 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Return a length of time in seconds, given with s, m, h or d ("90s", "15m", "1.5h")."""
+    """Parse a duration that ends in s, m, h or d ("90s", "15m", "1.5h") and return seconds."""
     matched = _DURATION.fullmatch(text)
     if matched is None:
         raise argparse.ArgumentTypeError(
@@ -64,7 +64,7 @@ def seconds(text: str) -> float:
 
 
 def moment(text: str) -> datetime:
-    """Return a point in time, given in ISO 8601 (local without a zone) or as a time from now."""
+    """Parse a point in time: ISO 8601 (local time without a zone) or a duration from now."""
     if _DURATION.fullmatch(text):
         return datetime.now(UTC) + timedelta(seconds=seconds(text))
     try:
@@ -86,7 +86,7 @@ def positives(text: str) -> tuple[int, ...]:
 
 
 def fraction(text: str) -> float:
-    """Return a number from 0 to 1 given as such or in per cent ("0.05", "5%")."""
+    """Parse a number from 0 to 1, written as a fraction or a percentage ("0.05", "5%")."""
     try:
         value = float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
@@ -113,10 +113,10 @@ def local_path(text: str) -> Path:
 
 @dataclass(frozen=True, eq=False)
 class MutuallyExclusive:
-    """Flags and words of which a command line has one at most."""
+    """Flags and words that exclude each other on a command line."""
 
     required: bool = False
-    """Whether it has one exactly."""
+    """Whether a command line must have exactly one of them."""
 
 
 def option(
@@ -129,15 +129,16 @@ def option(
     metadata: Mapping[str, Any] = MappingProxyType({}),
     **argument: Any,
 ) -> Any:
-    """Return a dataclass field that `shards.commands.command.add_flags` makes the flag of its name.
+    """Return a dataclass field that `shards.commands.command.add_flags` turns into a flag.
 
     Args:
-        default: Its default; dataclasses.MISSING for none. False makes a flag without a value.
-            Numbers that are counted are called N.
+        default: The default value; dataclasses.MISSING for none. False makes a flag without a
+            value. `--help` calls a number that counts something N.
         help: One or two sentences for `--help`, with the unit; "": the text below the field.
-        group: The title in `--help` of this flag and of those after it; "": that of the one before.
-        either: Those that it excludes.
-        flag: Its flag where that is not the name of the field; WORD or REST: it has none.
+        group: The title in `--help` above this flag and those after it; "": the previous field's
+            title.
+        either: The group of mutually exclusive flags that it belongs to.
+        flag: The flag, if it differs from the name of the field; WORD or REST: no flag.
         metadata: Further metadata of the field.
         argument: Further arguments of argparse's add_argument.
     """
@@ -160,11 +161,11 @@ def same_option(
     """Return a dataclass field that becomes the same flag as a field of another dataclass.
 
     Args:
-        options_class: The other one.
-        name: The field's, in both.
-        default: Its default here; dataclasses.MISSING for that of the other.
-        group: As of `option`; that of the other field does not count here.
-        metadata: Further metadata of the field, besides that of the other.
+        options_class: The other dataclass.
+        name: The name of the field in both dataclasses.
+        default: The default here; dataclasses.MISSING: the default of the other field.
+        group: The same as for `option`; the other field's group is ignored.
+        metadata: Metadata added to that of the other field.
     """
     (other,) = (other for other in fields(options_class) if other.name == name)
     default = other.default if default is MISSING else default
@@ -174,14 +175,14 @@ def same_option(
 
 
 def help_of(option_field: "Field[Any]", options_class: type[Any]) -> str:
-    """Return the help of an option: the text given to its field, or the text below it."""
+    """Return the help of an option: the text passed to `option` or the docstring of the field."""
     text: str = option_field.metadata["help"]
     return text or _texts_below(options_class).get(option_field.name, "")  # type: ignore[arg-type]  # a class
 
 
 @cache
 def _texts_below(options_class: type[Any]) -> Mapping[str, str]:
-    """Return the text below each field of a dataclass, of those that it inherits too."""
+    """Return the docstring below each field of a dataclass, inherited fields included."""
     texts: dict[str, str] = {}
     for one in filter(is_dataclass, reversed(options_class.__mro__)):
         for above, below in pairwise(_classes(one.__module__).get(one.__name__, ())):
@@ -193,7 +194,7 @@ def _texts_below(options_class: type[Any]) -> Mapping[str, str]:
 
 @cache
 def _classes(module: str) -> Mapping[str, list[ast.stmt]]:
-    """Return the statements of the classes of a module, by name; none of one without a file."""
+    """Return the statements of each class of a module; nothing for a module without a file."""
     try:
         source = inspect.getsource(sys.modules[module])
     except (KeyError, OSError, TypeError):
@@ -209,7 +210,7 @@ def flag_of(name: str) -> str:
 
 
 def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values of a dataclass's fields among parsed flags, lists as tuples."""
+    """Pick the values of a dataclass's fields from parsed flags; lists become tuples."""
     given = {
         field.name: values[field.name] for field in fields(options_class) if field.name in values
     }
@@ -219,7 +220,7 @@ def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str,
 
 
 def given(options: Any) -> list[str]:
-    """Return the names of the fields of a dataclass of options that are not at their defaults."""
+    """Return the names of the options that differ from their defaults."""
     return [
         field.name for field in fields(options) if getattr(options, field.name) != field.default
     ]

@@ -4,7 +4,7 @@
 
     verify  40 % | 4.0 MB/s | ETA 0:15
 
-Any output meanwhile (`shards.commands.shown`) replaces the line.
+Any other output (`shards.commands.shown`) replaces the line.
 """
 
 import importlib
@@ -50,7 +50,7 @@ class Display:
         return self._bar is not None
 
     def show(self, line: str, *, percent: float, last: bool = False) -> None:
-        """Show a line, and how much is done; the last line stays."""
+        """Show a line and the completed percentage; the last line stays."""
         if self._bar:
             self._bar.show(line, percent=percent)
         elif self._is_terminal:
@@ -72,10 +72,10 @@ def line_of(
 
     Args:
         name: The work.
-        done: The part of it that is done.
-        total: All there is.
+        done: The amount that is done.
+        total: The full amount.
         seconds: How long it has taken so far.
-        counts: More to say, such as documents.
+        counts: Further counts to show, such as documents.
         unit: MB: `done` are bytes. Another word: what is counted. "": no rate is shown.
     """
     seconds = max(seconds, 1e-3)
@@ -99,7 +99,7 @@ def counted(
     unit: str = "",
     stream: TextIO | None = None,
 ) -> Iterator[T]:
-    """Yield items, and show from time to time how far they have come.
+    """Yield items and show progress from time to time.
 
     An item is done when the next one is requested. Work of less than a second shows nothing.
 
@@ -107,9 +107,9 @@ def counted(
         name: The work.
         items: The items.
         total: The sum of all weights.
-        weight: Of an item.
-        unit: As of `line_of`.
-        stream: As of `Display`.
+        weight: Returns the weight of an item.
+        unit: The same as for `line_of`.
+        stream: The same as for `Display`.
     """
     display = Display(stream)
     start = shown = time.monotonic()
@@ -130,21 +130,21 @@ def counted(
 
 
 def counted_files(name: str, files: Iterable[tuple[str, F]]) -> Iterator[tuple[str, F]]:
-    """Yield files with their paths, and show from time to time how many of their bytes are done."""
+    """Yield files with their paths and show from time to time how many bytes are done."""
     waiting = list(files)
     total = sum(entry.bytes for _, entry in waiting)
     return counted(name, waiting, total=total, weight=lambda file: file[1].bytes, unit="MB")
 
 
 class _NotebookBar:
-    """A bar and a line, in the output of the cell that runs."""
+    """A progress bar and a line in the output of the running cell."""
 
     def __init__(self) -> None:
         self._show = importlib.import_module("IPython.display").display
         self._handle: Any = None
 
     def show(self, line: str, *, percent: float) -> None:
-        """Show a line of progress, and how much is done."""
+        """Show a line of progress and the completed percentage."""
         text = message(line)
         bar = f'<progress value="{percent:.0f}" max="100"></progress> <code>{escape(text)}</code>'
         shown = {"text/plain": text, "text/html": bar}

@@ -1,4 +1,4 @@
-"""How all that a person reads leaves this program: on a terminal, in log lines, on a page.
+"""Writes everything that a person reads: on a terminal, in log lines, on a page.
 
     a line or table on the standard output    print_line, print_lines
     an error, a warning                       tell, MessageFormatter
@@ -6,9 +6,9 @@
     the page of a report                      visible
     JSON for programs                         json_text, exact
 
-Texts, names and paths come from anywhere, and terminals obey what is in them. So everything passes
-`visible`, which replaces characters that act unseen with signs. Nothing else writes to the standard
-output or the standard error.
+Texts, names and paths are untrusted, and terminals obey control characters in them. So everything
+passes through `visible`, which replaces characters that act unseen with signs. Nothing else writes
+to the standard output or the standard error.
 """
 
 import codecs
@@ -20,7 +20,7 @@ from collections.abc import Iterable
 from typing import Any, TextIO
 
 _BYTES = range(0xDC80, 0xDD00)
-"""Python's characters for bytes of names that are not UTF-8."""
+"""The characters that Python uses for bytes of file names that are not UTF-8."""
 _HIDDEN = {
     *range(0x80, 0xA0),  # C1 controls
     0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x2070),  # change the direction
@@ -39,11 +39,11 @@ _SIGNS = {
     **{code: f"\u2039U+{code:04X}\u203a" for code in _HIDDEN},
     **{code: f"\\x{code & 0xFF:02x}" for code in _BYTES},
 }
-# No JSON has controls as they are, but between its values.
+# JSON contains unescaped controls only between its values.
 _JSON = {code: json.dumps(chr(code))[1:-1] for code in _SIGNS.keys() - range(0x20)}
 
 _OWN_LOGS = ("corpusmill", "pipelines", "shards", "trainer")
-"""Whose messages are on one line; a line break there is part of a name."""
+"""Loggers whose messages fit on one line; a line break in such a message is part of a name."""
 
 _START_OF_LINE = "\r\033[K"
 _changing: list[TextIO] = []
@@ -55,23 +55,23 @@ _BREAK = re.compile("\n(?!  )")
 def visible(text: str) -> str:
     """Return a text whose characters that act unseen are replaced with signs.
 
-    That is: controls, escape sequences, changes of direction, separators of lines, characters
-    without width, bytes that are no UTF-8, surrogates. Line breaks and tabs stay. No sign means
-    anything in HTML.
+    These are controls, escape sequences, changes of direction, line separators, characters without
+    width, bytes that are not UTF-8, and surrogates. Line breaks and tabs stay. No sign has a
+    meaning in HTML.
     """
     return text.translate(_SIGNS)
 
 
 def visible_line(text: str) -> str:
-    """Return a text as `visible` does, on one line."""
+    """Return a visible text on one line."""
     return visible(text).replace("\n", "\u240a")
 
 
 def message(text: str) -> str:
-    """Return an error, a warning or a note as it is shown: visible.
+    """Return the visible form of an error, a warning or a note.
 
-    Its own line breaks are followed by two spaces; any other one is shown as a sign, so that no
-    name can look like a further message.
+    Line breaks of the message are followed by two spaces; those within names are shown as signs, so
+    that no name can imitate another message.
     """
     return _BREAK.sub("\u240a", visible(text))
 
@@ -99,8 +99,8 @@ def tell(text: str, *, stream: TextIO | None = None, start: str = "", end: str =
     Args:
         text: The message.
         stream: Where to; the standard error by default.
-        start: Written before it as it is.
-        end: Written after it.
+        start: Text written unchanged before the message.
+        end: Text written after the message.
     """
     _erase_line()
     stream = stream or sys.stderr
@@ -122,7 +122,7 @@ def replace_line(text: str, *, stream: TextIO, end: str = "") -> None:
 
 
 def _erase_line() -> None:
-    """Make room where a line that changes stands."""
+    """Erase the line of progress on the terminal."""
     while _changing:
         stream = _changing.pop()
         stream.write(_START_OF_LINE)
@@ -130,10 +130,10 @@ def _erase_line() -> None:
 
 
 class MessageFormatter(logging.Formatter):
-    """Makes lines of a log, from our messages and those of libraries."""
+    """Formats log records of our packages and of libraries."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the message of a record; what a library says keeps its lines, below the first."""
+        """Return the message of a record; a library's message keeps its line breaks."""
         text = super().format(record)
         if record.exc_info or record.stack_info:
             return visible(text)
@@ -143,12 +143,12 @@ class MessageFormatter(logging.Formatter):
 
 
 def json_text(value: Any, *, indent: int | None = None, stream: TextIO | None = None) -> str:
-    """Return a value as JSON that is exact, and has visible characters only.
+    """Return a value as exact JSON with visible characters only.
 
     Args:
         value: The value.
         indent: Spaces for each level; None: all on one line.
-        stream: Where it is printed; JSON is UTF-8, so in another encoding it is all ASCII.
+        stream: The stream that will print it; for any encoding but UTF-8 the JSON is all ASCII.
     """
     encoding = (stream and stream.encoding) or "utf-8"
     is_utf8 = codecs.lookup(encoding).name == "utf-8"

@@ -1,23 +1,23 @@
-"""Names that were mistyped: which of the known ones may be meant."""
+"""Suggests known names for a mistyped one."""
 
 import difflib
 from collections.abc import Iterable
 
 LIKENESS = 0.6
-"""The least likeness of a name that is offered, of difflib: from 0 to 1."""
+"""How similar a name must be to be suggested: difflib's ratio, from 0 to 1."""
 _MARGIN = 0.12
-"""How much less like it than the likeliest name another one may be."""
+"""How far the similarity of a further suggestion may be below the best one."""
 _LONGEST = 100
-"""Characters of a name that are compared."""
+"""How many characters of a name are compared."""
 
 
 def nearest(
     name: str, known: Iterable[str], *, most: int = 3, likeness: float = LIKENESS
 ) -> list[str]:
-    """Return the known names that are most like one that was given, the likeliest first.
+    """Return the known names that are most similar to a given one, the best first.
 
-    Capitals, dashes in front, and underscores for dashes make no difference: a name that differs in
-    nothing else is the only one.
+    Case, leading dashes and underscores for dashes are ignored: a name that differs only in these
+    is the only result.
     """
     folded: dict[str, str] = {}
     for each in known:
@@ -36,15 +36,16 @@ def nearest(
 def did_you_mean(
     name: str, known: Iterable[str], *, most: int = 3, likeness: float = LIKENESS
 ) -> str:
-    """Return the question whether one of the nearest names is meant; "" if none is near."""
+    """Return the question "did you mean …?" with the nearest names; "" if none is near."""
     near = nearest(name, known, most=most, likeness=likeness)
     return f"did you mean {' or '.join(near)}?" if near else ""
 
 
 def expected(name: str, known: Iterable[str], *, most: int = 3) -> str:
-    """Return the advice about a name that is not among the known ones: the nearest, and all.
+    """Return a hint about an unknown name: the nearest known names, then all of them.
 
-    It continues behind a colon: "did you mean glm-large? Give one of glm-large, tiny".
+    The hint continues a sentence after a colon: "did you mean glm-large? Give one of glm-large,
+    tiny".
     """
     known = list(known)
     asked = did_you_mean(name, known, most=most)

@@ -17,17 +17,18 @@ class Entry(NamedTuple):
     """A command of the table."""
 
     name: str
-    """Its words behind `corpusmill`."""
+    """The words after `corpusmill`."""
     module: str
     """The argument of `python -m`."""
     about: str
-    """Its purpose, in a few words."""
+    """The purpose of the command in a few words."""
     made_by: str
-    """MODULE:NAME of a `Command`, or of a function from `module` and words to one."""
+    """MODULE:NAME of a `Command`, or of a function that takes `module` and words and returns
+    one."""
 
     @property
     def program(self) -> str:
-        """The command as Python starts it."""
+        """The command line that starts it with Python."""
         word = "" if "." in self.module else f" {self.name.split()[-1]}"
         return f"python -m {self.module}{word}"
 
@@ -40,7 +41,7 @@ def _corpus(name: str, about: str) -> Entry:
 
 
 def _command(name: str, options: str, about: str, *, package: str = "pipelines") -> Entry:
-    """Return a command whose class of options is in its module, or in its folder."""
+    """Return the entry of a command whose class is in its module or its folder."""
     module = f"{package}.{name.replace('-', '_')}"
     return Entry(name, module, about, f"{module}{options}")
 
@@ -118,16 +119,16 @@ COMMANDS = {command.name: command for group in GROUPS.values() for command in gr
 
 
 def called_program(program: str) -> str:
-    """Return the name of a program as it was started: `corpusmill wudao`, else as it is given."""
+    """Return `corpusmill wudao` if the program was started so, else the given name."""
     started = sys.argv[0]
     return started if started.startswith(f"{PROGRAM} ") else program
 
 
 def called(name: str) -> str:
-    """Return the words that start a command as this one was started: `corpusmill` or `python -m`.
+    """Return the words that start a command, with `corpusmill` or `python -m` as in this process.
 
     Args:
-        name: Of a command of the table, or of another corpus.
+        name: The name of a command of the table, or of another corpus.
     """
     if sys.argv[0].startswith(f"{PROGRAM} "):
         return f"{PROGRAM} {name}"

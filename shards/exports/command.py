@@ -1,4 +1,4 @@
-"""`python -m shards export`: a dataset as the files that another project trains on."""
+"""`python -m shards export`: writes a dataset as files that another project trains on."""
 
 import time
 from collections import Counter
@@ -46,7 +46,7 @@ class ExportFiles(Command):
     """link nothing: every file has bytes of its own"""
 
     def run(self) -> None:
-        """Export the dataset, with a line for each file and a few at the end."""
+        """Export the dataset; print a line for each file and a summary at the end."""
         dataset = Dataset.open(self.dataset)
         output = self.output
         _check_apart(dataset, output)

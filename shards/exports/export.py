@@ -1,11 +1,10 @@
-"""Writes an export file by file: a file that exists is done, so that the same command continues.
+"""Writes an export file by file; a file that exists is complete, so rerunning the command resumes.
 
-    .export.json   what is exported, and how; written first
-    FILES          as the format has them, each whole or absent
+    .export.json   the origin of the export; written first
+    FILES          the files of the format, each whole or absent
     export.json    .export.json, once all files are there
 
-The content of the files depends only on the dataset and the settings, so that they are the same
-however often the work was interrupted.
+The content of the files depends only on the dataset and the settings, not on interruptions.
 """
 
 import shutil
@@ -25,7 +24,7 @@ from shards.storage.lock import lock_dir
 NAME = "export.json"
 _BEGUN = ".export.json"
 _OWN = (".lock", TEMPORARY)
-"""The starts of names of files that do not tell the purpose of the folder."""
+"""Prefixes of our files, which do not count when a folder is checked for foreign files."""
 
 KEPT, LINKED, WRITTEN = "was there", "hard link", "written"
 
@@ -34,9 +33,9 @@ def origin_of(manifest: Manifest, newest: Manifest, settings: Settings) -> dict[
     """Return the origin of an export: everything that its bytes depend on, as JSON.
 
     Args:
-        manifest: Of the dataset as it is exported.
-        newest: As it is now, whose removals count.
-        settings: Of the export.
+        manifest: The manifest that is exported.
+        newest: The newest manifest of the dataset, whose removals count.
+        settings: The settings of the export.
     """
     return {
         "corpus": manifest.corpus,
@@ -50,10 +49,11 @@ def origin_of(manifest: Manifest, newest: Manifest, settings: Settings) -> dict[
 def write_export(
     output: Path, origin: Mapping[str, Any], files: Sequence[ExportFile]
 ) -> Iterator[tuple[ExportFile, str]]:
-    """Write all files; yield each once it is there, with KEPT, LINKED or WRITTEN.
+    """Write all files; yield each finished file with KEPT, LINKED or WRITTEN.
 
     Raises:
-        UserError: The folder holds something else, or has not enough room.
+        UserError: The folder contains other files or another export, or the disk has too little
+            space.
         DamageError: A file of the dataset is missing or damaged.
     """
     _check_folder(output, origin)  # before a lock file is left in a folder of others
@@ -72,10 +72,10 @@ def write_export(
 
 
 def _check_folder(output: Path, origin: Mapping[str, Any]) -> None:
-    """Check that a folder is empty, or holds the same export.
+    """Check that a folder is empty or contains the same export.
 
     Raises:
-        UserError: It holds something else.
+        UserError: The folder contains other files or another export.
     """
     with disk_errors_explained(output):
         if output.exists() and not output.is_dir():
@@ -108,7 +108,7 @@ def _check_room(output: Path, files: Sequence[ExportFile]) -> None:
 
 
 def _write(output: Path, file: ExportFile, *, copy: bool) -> str:
-    """Write a file, or link it to the shard that has the same bytes; return how."""
+    """Write a file or link it to the shard with the same bytes; return LINKED or WRITTEN."""
     if file.same is not None and not copy and hard_link(file.same(), output / file.path):
         return LINKED
     with atomic_write(output / file.path) as handle:

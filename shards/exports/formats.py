@@ -1,9 +1,10 @@
-"""The formats of an export: the files that each has of a split, and how its project opens them.
+"""The formats of an export: the files that each writes for a split, and how its project opens them.
 
 llm.c: files of at most 100 M tokens, each behind a header, as karpathy/llm.c's
 llmc/dataloader.h reads them. Its documents begin with the end-of-text token, ours end with it: so
-the stream of a split moves on by one token, with one more in front and without the last. As in its
-dev/data/fineweb.py a file ends anywhere in a document; validation has the number 0.
+an end-of-text token is put in
+    front of the stream of a split, and the last token is left out. As in its dev/data/fineweb.py a
+    file may end within a document; validation has the number 0.
 
       0          4         8          12                       1024
     | 20240520 |    1    | tokens n | zeros, up to 256 int32 | uint16[n]
@@ -13,7 +14,7 @@ datatrove: a folder for each split, as DatatroveFolderDataset and Nanotron read 
 
     000000_wudao.ds            the tokens of a shard, uint16 or uint32, nothing else
     000000_wudao.ds.index      uint64[documents]: where each ends, in tokens
-    000000_wudao.ds.metadata   tokenizer|bytes of a token, tokens, tokens again as people say them
+    000000_wudao.ds.metadata   tokenizer|bytes per token, tokens, tokens as a rounded figure
     000000_wudao.ds.loss       bool[tokens]: whether it carries loss; only if some carry none
 
 OLMo-core: as its NumpyDataset classes read it (olmo_core/data/numpy_dataset.py and utils.py).
@@ -52,13 +53,13 @@ from shards.storage.remote import AnyPath
 LLM_C = "llm.c"
 PREFIX = "fineweb"
 TOKENS_PER_FILE = 100_000_000
-"""As in llm.c's own scripts."""
+"""The same number as in llm.c's scripts."""
 
 _MAX_TOKENS = (2**31 - 1024) // 2 - 1
 """llm.c's loader seeks with a C int: a file ends below 2 GiB."""
 
 _ROWS = 50_304
-"""Of the embedding of llm.c's GPT-2 models: 50,257 ids, padded."""
+"""Rows of the embedding in llm.c's GPT-2 models: 50,257 ids, padded."""
 
 _MAGIC, _VERSION, _HEADER_INTS = 20_240_520, 1, 256
 _NPY_HEADER_BYTES = 128
@@ -67,7 +68,7 @@ _GZIP = 31
 
 _LINES_AT_ONCE = 4096
 _LINE_BYTES = 5
-"""About, compressed."""
+"""Approximate compressed size of a line of the .csv.gz file."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +78,11 @@ class Settings:
     format: str
     sources: tuple[str, ...]
     prefix: str = ""
-    """Of file names, where the format has one."""
+    """The prefix of file names, for formats that have one."""
     tokens_per_file: int = 0
-    """At most, where the format has no file for each shard."""
+    """The most tokens per file, for formats that do not write one file per shard."""
     copy: bool = False
-    """Whether every file has bytes of its own."""
+    """Whether every file is a copy instead of a link to a shard."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,13 +90,13 @@ class ExportFile:
     """A file of an export before it is written."""
 
     path: str
-    """Relative to the export, with forward slashes."""
+    """The path relative to the export, with forward slashes."""
     bytes: int
-    """Its size, or about that if it depends on what is compressed; 0 if it is small."""
+    """The size of the file, approximate if compressed; 0 if it is small."""
     content: Callable[[], Iterable[Bytes]]
-    """Makes its bytes, in blocks."""
+    """Returns the bytes of the file in blocks."""
     same: Callable[[], AnyPath] | None = None
-    """Checks and returns the file of the dataset with the very same bytes, if there is one."""
+    """Checks and returns the dataset's file with exactly the same bytes; None if there is none."""
 
 
 def _file(path: str, size: int, content: Callable[..., Iterable[Bytes]], *of: Any) -> ExportFile:
@@ -103,7 +104,7 @@ def _file(path: str, size: int, content: Callable[..., Iterable[Bytes]], *of: An
 
 
 def _payload(stream: SplitStream, piece: StreamChunk, path: str) -> ExportFile:
-    """Return the file of a piece's tokens and nothing else: that of its shard, if all is kept."""
+    """Return the file of a piece's tokens alone, linked to its shard if no document is removed."""
     return ExportFile(
         path=path,
         bytes=piece.tokens * stream.tokenizer.token_dtype.itemsize,
@@ -113,7 +114,7 @@ def _payload(stream: SplitStream, piece: StreamChunk, path: str) -> ExportFile:
 
 
 def _named(stream: SplitStream) -> Iterable[tuple[str, StreamChunk]]:
-    """Yield a name for each piece that has tokens, sorted as the pieces are: 000007_wudao."""
+    """Yield each piece that has tokens with a name that sorts in the same order: 000007_wudao."""
     pieces = (piece for piece in stream.pieces if piece.tokens)
     return ((f"{number:06d}_{piece.source}", piece) for number, piece in enumerate(pieces))
 
@@ -123,7 +124,7 @@ def _ends(stream: SplitStream, piece: StreamChunk, dtype: str) -> Iterator[Bytes
 
 
 def _llm_c(stream: SplitStream, split: str, settings: Settings) -> Iterator[ExportFile]:
-    """Yield files of about one size: llm.c ends where one has less than a batch."""
+    """Yield files of about equal size, because llm.c fails at files smaller than a batch."""
     word, first = {TRAIN: ("train", 1), VALIDATION: ("val", 0)}[split]
     total = -(-stream.tokens // settings.tokens_per_file)
     for index in range(total):
@@ -201,7 +202,7 @@ def _numpy(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]
 
 
 def _array(path: str, dtype: str, length: int, blocks: Callable[[], Iterable[Bytes]]) -> ExportFile:
-    """Return the file of an array of a type and a length."""
+    """Return the .npy file of an array with this type and length."""
     sink = io.BytesIO()
     described = {"descr": dtype, "fortran_order": False, "shape": (length,)}
     np.lib.format.write_array_header_1_0(sink, described)
@@ -216,9 +217,10 @@ class ExportFormat:
     """A format of an export."""
 
     files: Callable[[SplitStream, str, Settings], Iterator[ExportFile]]
-    """The files of a split."""
+    """Returns the files of a split."""
     opened: str
-    """How the other project opens it; output, prefix, size, bits and source are filled in."""
+    """A template that shows how the other project opens the export; output, prefix, size, bits and
+    source are filled in."""
 
 
 FORMATS: Mapping[str, ExportFormat] = {
@@ -241,10 +243,10 @@ FORMATS: Mapping[str, ExportFormat] = {
 
 
 def check_flags(to: str, *, prefix: str | None, tokens_per_file: int | None) -> None:
-    """Check flags that only one format has; None where a flag is not given.
+    """Check flags that only one format has; None if a flag is not given.
 
     Raises:
-        UserError: The format has no such thing, or cannot take the value.
+        UserError: The format has no such flag, or does not accept the value.
     """
     for flag, value in (("--prefix", prefix), ("--tokens-per-file", tokens_per_file)):
         if value is not None and to != LLM_C:
@@ -303,9 +305,9 @@ def _check_llm_c(stream: SplitStream, settings: Settings) -> None:
 
 
 def notes(splits: Mapping[str, SplitStream], settings: Settings, output: object) -> Iterator[str]:
-    """Yield notes for the person about an export that are not in its files.
+    """Yield notes for the user about an export.
 
-    The last line is how the other project opens it.
+    The last line shows how the other project opens the export.
     """
     train = splits[TRAIN]
     if removed := sum(stream.removed for stream in splits.values()):

@@ -1,10 +1,10 @@
-"""The shards of datasets as Megatron-LM reads them, each with its weight.
+"""Lists the shards of datasets for Megatron-LM, each with its weight.
 
     wudao=0.7  ──▶  0.7 x tokens of the shard / tokens of wudao,  DIR/g0001-…/wudao/00000
     …               one pair per shard, for --train-data-path; the validation shards apart
 
-Megatron fails at an empty shard and knows no removals: empty shards are left out, and datasets with
-removed documents refused.
+Megatron fails at an empty shard and does not support removals: empty shards are left out, and
+datasets with removed documents are refused.
 """
 
 import shlex
@@ -22,7 +22,7 @@ from shards.sampling.mixture import Blend, check_tokenizers, parse_blend
 from shards.storage.files import write_json
 
 _MAX_SHARDS = 32_766
-"""Of a blend: megatron-core numbers its datasets with an int16 (BlendedDataset)."""
+"""The most shards in a blend: megatron-core numbers them with an int16 (BlendedDataset)."""
 
 _KEYS = {TRAIN: "train", VALIDATION: "valid"}
 
@@ -32,7 +32,7 @@ class Weighted:
     """A shard in a blend."""
 
     prefix: Path
-    """Absolute, without .bin and .idx."""
+    """The absolute path of the shard without .bin and .idx."""
     tokens: int
     weight: float
 
@@ -42,9 +42,9 @@ class Blends:
     """The shards of both splits."""
 
     splits: dict[str, tuple[Weighted, ...]]
-    """By the word that Megatron has for a split, train and valid; no empty ones."""
+    """The shards of each split by Megatron's names, train and valid; no empty splits."""
     num_empty: int
-    """Shards without a token, which are left out."""
+    """The number of shards without a token, which are left out."""
 
     def arguments(self) -> str:
         """Return the flags of Megatron's training scripts, quoted for a shell."""
@@ -60,7 +60,7 @@ class Blends:
         return f"--per-split-data-args-path {shlex.quote(str(path.absolute()))}"
 
     def summary(self) -> str:
-        """Return how many tokens and shards there are."""
+        """Return a line with the numbers of tokens and shards."""
         counts = (
             f"{split}: {sum(shard.tokens for shard in shards):,} tokens, shards: {len(shards):,}"
             for split, shards in self.splits.items()
@@ -87,7 +87,7 @@ def _pairs(shards: Sequence[Weighted]) -> list[str]:
 
 
 def blends(data: Sequence[str]) -> Blends:
-    """Return the blends of data as `--data` of a training run names them.
+    """Return the blends of data, which are named as for `--data` of a training run.
 
     Without weights a shard weighs as much as it has tokens, so that all text is read equally often.
 

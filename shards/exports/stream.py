@@ -1,12 +1,12 @@
-"""The tokens that leave a dataset: a split's documents in order, without those that were removed.
+"""The exported tokens of a split: its documents in order, without removed ones.
 
     generation, source, shard     a.bin: d0 d1 d2 d3    b.bin: d4 d5
     removed                                   xx               xx
     left                                 d0 d1    d3          d4
                                   pieces 0              1
 
-A split is one stream of tokens; its pieces are what each shard adds to it. A removal counts
-whatever manifest it came with, also for `DIR@n`: what was taken down is not handed on.
+A split is one stream of tokens, and each shard contributes one piece. Every removal counts,
+whichever manifest it came with, also for `DIR@n`: removed documents are never exported.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -34,22 +34,22 @@ class StreamChunk:
     entry: ShardEntry
     source: str
     removed: Rows
-    """Its rows that stay behind."""
+    """The removed rows of the shard, which are not exported."""
     start: int
-    """Tokens of the split before it."""
+    """The number of tokens in the split before this piece."""
     tokens: int
     documents: int
     prompts: int
-    """Documents whose first tokens carry no loss."""
+    """The number of documents whose first tokens carry no loss."""
 
     @property
     def stop(self) -> int:
-        """Tokens of the split up to its end."""
+        """The number of tokens in the split up to the end of this piece."""
         return self.start + self.tokens
 
 
 class SplitStream:
-    """The tokens of one split that leave. One shard is open at a time."""
+    """The exported tokens of one split. Only one shard is open at a time."""
 
     def __init__(
         self,
@@ -59,13 +59,13 @@ class SplitStream:
         sources: Collection[str],
         removed: Mapping[str, Rows],
     ) -> None:
-        """Look at the lengths of the documents.
+        """Read the lengths of the documents.
 
         Args:
             dataset: The dataset.
             split: `train` or `validation`.
-            sources: Names of those that are taken.
-            removed: Rows that stay behind, by the path of their shard's entry.
+            sources: The names of the sources that are exported.
+            removed: Removed rows by the path of their shard's entry.
 
         Raises:
             DamageError: A table of documents is missing or damaged.
@@ -73,7 +73,7 @@ class SplitStream:
         self._dataset = dataset
         self._open: tuple[str, Shard] | None = None
         self.tokenizer = dataset.manifest.tokenizer
-        """The tokenizer of the tokens."""
+        """The tokenizer that made the tokens."""
         self.pieces: list[StreamChunk] = []
         self.tokens = 0
         for location in dataset.manifest.locations():
@@ -87,21 +87,21 @@ class SplitStream:
 
     @property
     def sources(self) -> tuple[str, ...]:
-        """The sources that follow one another, each once."""
+        """The names of the sources in order, each once."""
         return tuple(dict.fromkeys(piece.source for piece in self.pieces if piece.tokens))
 
     def payload(self, piece: StreamChunk) -> AnyPath:
-        """Return the file of the tokens of a piece's shard, once it has been checked."""
+        """Check the shard of a piece and return its file of tokens."""
         return self.shard(piece).file(BIN)
 
     def shard(self, piece: StreamChunk) -> Shard:
-        """Return the open shard of a piece; all its tokens have been read and checked.
+        """Open the shard of a piece after reading and checking all its tokens.
 
         Raises:
             DamageError: A file is missing, or is not the one that the manifest names.
         """
         if self._open is None or self._open[0] != piece.entry.path:
-            self._open = None  # behind a URL it is memory
+            self._open = None  # frees the memory that a shard behind a URL takes
             shard = self._dataset.shard(piece.entry)
             _check(shard, eos=self.tokenizer.special["eos"])
             self._open = piece.entry.path, shard
@@ -128,7 +128,7 @@ class SplitStream:
         return _without(self.shard(piece).lengths, piece.removed).astype(np.int64)
 
     def loss(self, piece: StreamChunk) -> Iterator[NDArray[np.bool_]]:
-        """Yield for each document of a piece whether its tokens carry loss."""
+        """Yield a mask for each document of a piece: whether each token carries loss."""
         prompts = _without(self.shard(piece).prompts, piece.removed).tolist()
         for length, prompt in zip(self.lengths(piece).tolist(), prompts, strict=True):
             mask = np.ones(length, np.bool_)
@@ -162,7 +162,7 @@ def _without(values: np.ndarray, rows: Rows) -> np.ndarray:
 
 
 def _runs(shard: Shard, removed: Rows) -> Iterator[tuple[int, int]]:
-    """Yield where the tokens between removed documents begin and end in their shard."""
+    """Yield the start and the end of each run of tokens between removed documents of a shard."""
     begin = 0
     for row in removed.tolist():
         first = int(shard.offsets[row])
@@ -174,7 +174,7 @@ def _runs(shard: Shard, removed: Rows) -> Iterator[tuple[int, int]]:
 
 
 def _check(shard: Shard, *, eos: int) -> None:
-    """Check that the files of a shard are those of the manifest, and that every document ends."""
+    """Check that the files of a shard match the manifest and that every document ends with eos."""
     expected = shard.entry.files
     whole = {
         BIN: crc32c_of(shard.tokens) == expected[BIN].crc32c,

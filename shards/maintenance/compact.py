@@ -1,16 +1,15 @@
-"""Compaction: all generations become one, which holds the same documents but the removed ones.
+"""Compaction: merges all generations into one, without the removed documents.
 
     generations ── ranges of the order ──> shards, validation, audit, rejects, dropped
                 ── ranges of the hash ───> signatures
 
-A part is one range of one of these: its rows of all generations, sorted. It takes the memory of one
-shard, however many generations there are, and leaves a record, so that the same command continues
-where another was killed. The manifest comes last; until then the dataset is what it was. The files
-of the old generations stay: readers may have them open (`prune` deletes them).
+A part is one range of one of these: its rows of all generations, sorted. Writing a part takes the
+memory of one shard, however many generations there are, and ends with a record, so that rerunning a
+killed command resumes. The manifest is written last; until then the dataset does not change. The
+files of the old generations stay: readers may have them open (`prune` deletes them).
 
-Documents that were removed are left out of every table (erasure.py), so that no removal is left.
-
-A dataset that was compacted has a new lineage: as of older numbers it no longer exists.
+Removed documents are left out of every table (erasure.py), so that the result has no removals.
+A compacted dataset starts a new lineage: its older manifest numbers can no longer be read.
 """
 
 import hashlib
@@ -77,9 +76,9 @@ class CompactedRange:
     """One range of the files that a compaction writes."""
 
     folder: str
-    """train or validation, one of TABLES, or SIGNATURES."""
+    """The folder: train or validation, one of TABLES, or SIGNATURES."""
     name: str
-    """A source; of signatures their kind, such as exact or band-07."""
+    """The name of a source, or the kind of signatures, such as exact or band-07."""
     index: int
     total: int
 
@@ -88,7 +87,7 @@ class CompactedRange:
 
     @property
     def within(self) -> Range:
-        """Its range of the order or the hash."""
+        """The range of the order or the hash."""
         return Range.of(self.index, self.total)
 
 
@@ -97,7 +96,7 @@ class PartRecord:
     """The files that were written for a part."""
 
     part: str
-    """As it prints itself."""
+    """The part as text, made with str()."""
     shards: tuple[ShardEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
 
@@ -110,10 +109,10 @@ class PartRecord:
 
 
 class Compaction:
-    """The generations of a dataset as they become one; the dataset must be locked."""
+    """The compaction of a dataset, which must be locked."""
 
     def __init__(self, dataset: Dataset) -> None:
-        """Prepare it."""
+        """Prepare the compaction of a dataset."""
         self.directory = dataset.directory
         self.manifest = dataset.manifest
         self.members = self.manifest.generations
@@ -144,7 +143,7 @@ class Compaction:
                 )
 
     def _check_idle(self) -> None:
-        """Check that no generation is in the making: it is made for the ones that are there."""
+        """Check that no generation is being built: it would depend on the present ones."""
         folders = [f"{self.name}/{name}/-" for name in (*self._sources, *FOLDERS)]
         check_links(self.directory, [*folders, f"{WORK}/{FOLDER}/-"], files=False)
         path = self.directory / LEDGER
@@ -180,8 +179,8 @@ class Compaction:
                     yield CompactedRange(folder=folder, name=name, index=index, total=total)
 
     def _signature_parts(self) -> Iterator[CompactedRange]:
-        # A kind that a member lacks would say too little of it: dedup misses it, and says so.
-        # One without documents has none at all.
+        # A kind that a member lacks is left out: it would be incomplete, and dedup reports that it
+        # is missing. A member without documents has no signatures at all.
         kinds = [
             {table.source for table in member.signatures}
             for member in self.members
@@ -193,7 +192,7 @@ class Compaction:
                 yield CompactedRange(folder=SIGNATURES, name=kind, index=index, total=total)
 
     def _signatures(self, kind: str) -> list[tuple[Generation, list[TableEntry]]]:
-        """Return the tables of signatures of a kind, by member."""
+        """Return the signature tables of a kind for each member."""
         return [
             (member, [entry for entry in member.signatures if entry.source == kind])
             for member in self.members
@@ -232,7 +231,7 @@ class Compaction:
             self._written[part] = record
 
     def _finished(self, part: CompactedRange) -> PartRecord | None:
-        """Return the record of a part that was written, None if there is none or a file is gone."""
+        """Return the record of a finished part; None if there is no record or a file is missing."""
         path = self._record_path(part)
         try:
             record = unsealed(PartRecord, read_json(path), where=str(path))
@@ -288,7 +287,7 @@ class Compaction:
     # The end
 
     def commit(self) -> Generation:
-        """Write the manifest, and return the new generation; the records go."""
+        """Write the manifest, delete the records and return the new generation."""
         generation = Generation(
             number=self.number,
             name=self.name,
@@ -314,12 +313,12 @@ class Compaction:
         )
         write_manifest(self.directory, manifest)
         remove_work(self.directory / WORK, FOLDER)
-        if not files(self.directory / WORK):  # a run may have left something of its own there
+        if not files(self.directory / WORK):  # a run may have left other files there
             remove_work(self.directory / WORK)
         return generation
 
     def _made(self, kind: str, folder: str, name: str = "") -> tuple[Any, ...]:
-        """Return the shards or tables that were written to a folder, of one source or all."""
+        """Return the shards or tables that were written to a folder, for one source or all."""
         written = (
             getattr(record, kind)
             for part, record in self._written.items()
@@ -328,7 +327,7 @@ class Compaction:
         return tuple(itertools.chain.from_iterable(written))
 
     def _libraries(self) -> dict[str, str]:
-        """Return the versions of members that differ from the dataset's, all that made a byte."""
+        """Return the libraries that differ between generations, with all their versions."""
         usual = self.manifest.libraries
         names = sorted({name for member in self.members for name in member.libraries})
         versions = {

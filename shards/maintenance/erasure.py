@@ -2,11 +2,11 @@
 
     audit         their rows
     rejects       rows from the same places of the input
-    dropped       these, all texts that are equal to one of theirs, and all near-duplicates, because
-                  nobody knows any more of which documents they are
-    signatures    their bands and slots; of their text only the bare 128-bit hash stays, by which
-                  the text is recognized in a later crawl
-    report        every example: texts of the run, whichever documents they are of
+    dropped       these, all texts that equal a removed one, and all near-duplicates, because the
+                  documents that they resemble are no longer known
+    signatures    their bands and slots; only the 128-bit hash of their text stays, so that the text
+                  is recognized in a later crawl
+    report        every example, because examples quote texts of the run
 
 The hash of a text is found by the order of its document, in the tables of its generation. Hashes of
 texts that were erased before have the order BARE there.
@@ -41,7 +41,7 @@ from shards.tables import column
 from shards.text_hash import BARE, digest, fold, whole
 
 PAGE = "report.html"
-"""Like REPORT about the run that made a dataset: `pipelines.report` writes them."""
+"""The page about the run that made a dataset; `pipelines.report` writes it and REPORT."""
 
 _PLACE = ("path", "position")
 _NEAR_DUPLICATE = "near-duplicate"
@@ -49,21 +49,21 @@ _NEAR_DUPLICATE = "near-duplicate"
 
 
 class Erasure:
-    """The removed documents of a dataset, and what is left of them outside shards."""
+    """The removed documents of a dataset and their traces outside shards."""
 
     def __init__(self, dataset: Dataset) -> None:
         self.dataset = dataset
         self.rows: Mapping[str, Rows] = dataset.removed
-        """By the path of their shard's entry."""
+        """The removed rows by the path of their shard's entry."""
 
     @property
     def num_documents(self) -> int:
-        """How many documents are erased."""
+        """The number of erased documents."""
         return sum(len(rows) for rows in self.rows.values())
 
     @cached_property
     def _documents(self) -> Mapping[tuple[str, str], list[dict[str, Any]]]:
-        """Order and place of the documents, by name of their generation and source."""
+        """The order and place of each document, by generation and source."""
         found: defaultdict[tuple[str, str], list[dict[str, Any]]] = defaultdict(list)
         for location in self.dataset.manifest.locations():
             if location.entry.path in self.rows:
@@ -74,7 +74,7 @@ class Erasure:
         return found
 
     def orders(self, generation: str, source: str | None = None) -> NDArray[np.uint64]:
-        """Return the orders of the documents of a generation, or of one source of it."""
+        """Return the orders of the erased documents of a generation, or of one source in it."""
         orders = [
             row["order"]
             for (of, name), rows in self._documents.items()
@@ -85,7 +85,7 @@ class Erasure:
 
     @cached_property
     def _places(self) -> Mapping[str, set[tuple[Any, ...]]]:
-        """Path and position of the documents by source, whatever their generation."""
+        """The path and position of each erased document by source, over all generations."""
         places: defaultdict[str, set[tuple[Any, ...]]] = defaultdict(set)
         for (_, source), rows in self._documents.items():
             places[source].update(
@@ -95,7 +95,7 @@ class Erasure:
 
     @cached_property
     def _digests(self) -> frozenset[bytes]:
-        """The hashes of the texts."""
+        """The hashes of the erased texts."""
         found: list[bytes] = []
         for generation in self.dataset.manifest.generations:
             orders = self.orders(generation.name)
@@ -114,7 +114,7 @@ class Erasure:
     def rows_to_keep(
         self, rows: pa.Table, *, folder: str, generation: str, source: str
     ) -> NDArray[np.bool_]:
-        """Return which rows of an audit, rejects or dropped table stay.
+        """Return a mask of the rows of an audit, rejects or dropped table that stay.
 
         Args:
             rows: The rows.
@@ -134,7 +134,7 @@ class Erasure:
         return stay
 
     def _in_places(self, rows: pa.Table, source: str) -> NDArray[np.bool_]:
-        """Return which rows are of a record that an erased document was made from."""
+        """Return a mask of the rows about records that an erased document was made from."""
         found = np.zeros(len(rows), np.bool_)
         places = self._places.get(source)
         if places and set(_PLACE) <= set(rows.column_names):
@@ -145,7 +145,7 @@ class Erasure:
         return found
 
     def without(self, rows: pa.Table, *, kind: str, generation: str) -> pa.Table:
-        """Return rows of a signature table without what goes.
+        """Return the rows of a signature table without those of erased documents.
 
         Args:
             rows: The rows.
@@ -176,9 +176,9 @@ class Erasure:
         return accounts
 
     def clear_report(self) -> list[str]:
-        """Take texts, and groups, out of the report; return a line for each change.
+        """Remove texts and groups from the report; return a line for each change.
 
-        The page is deleted: `pipelines.report` draws it again.
+        The page is deleted: `pipelines.report` writes it again.
         """
         directory, changed = self.dataset.directory, []
         if size_if_there(directory / REPORT) >= 0:
@@ -199,7 +199,7 @@ class Erasure:
 
 
 def _kept_rows(path: AnyPath, entry: FileEntry, orders: NDArray[np.uint64]) -> list[dict[str, Any]]:
-    """Return group and bytes of the kept rows of an audit table with one of some orders."""
+    """Return group and bytes of the kept rows of an audit table that have one of the orders."""
     with pq.ParquetFile(pa.py_buffer(whole_bytes(path, entry))) as file:
         present = set(file.schema_arrow.names)
         names = [name for name in ("order", "verdict", "group", "bytes") if name in present]
@@ -209,13 +209,13 @@ def _kept_rows(path: AnyPath, entry: FileEntry, orders: NDArray[np.uint64]) -> l
 
 
 def _move(sums: dict[str, Any], number: int) -> None:
-    """Count what was kept as erased."""
+    """Move a number of documents from kept to erased."""
     sums["kept"] -= number
     sums["erased"] = sums.get("erased", 0) + number
 
 
 def _move_text(account: dict[str, Any], row: Mapping[str, Any]) -> None:
-    """Count the text of an erased document no longer as kept."""
+    """Subtract the text of an erased document from the kept text."""
     num_bytes = row.get("bytes") or 0
     if "kept" in (sums := account.get("bytes", {})):
         _move(sums, num_bytes)
@@ -223,7 +223,7 @@ def _move_text(account: dict[str, Any], row: Mapping[str, Any]) -> None:
     if kept := groups.get(name, {}).get("kept"):
         kept["rows"] -= 1
         kept["bytes"] -= num_bytes
-        if not kept["rows"]:  # the name of a group may say whose text it was
+        if not kept["rows"]:  # the name of a group may reveal whose text it was
             del groups[name]["kept"]
         if not groups[name]:
             del groups[name]

@@ -1,12 +1,12 @@
-"""Finds documents by the names that people give, however many there are, in one scan.
+"""Finds documents by id, URL or place in one scan, for any number of names.
 
 SHARD:ROW        a row of a shard, as `trace` and `remove` print it
 PATH:POSITION    the record of the input: all documents that were made from it
 ID               the value of the column `id`
 URL              the value of the column `url`
 
-A name is compared with all of these. A pattern is compared with whole URLs: `*` stands for any
-characters, slashes and none included; every other character, `?` and `[` too, for itself.
+A name is compared with all of these. A pattern is compared with whole URLs: `*` matches any number
+of characters, slashes included; every other character, also `?` and `[`, matches itself.
 """
 
 import re
@@ -35,19 +35,19 @@ _POSITION = re.compile("0|[1-9][0-9]{0,17}")
 class DocumentMatches(NamedTuple):
     """Documents of one shard that have a name; each field is int64[n], sorted by row, then name.
 
-    A document that has several of the names is there once for each.
+    A document that matches several names is listed once for each.
     """
 
     rows: NDArray[np.int64]
     names: NDArray[np.int64]
-    """Index into `DocumentQuery.texts`."""
+    """The index of the name in `DocumentQuery.texts`."""
 
 
 def read_names(path: Path) -> list[str]:
-    """Return the names in a file, one a line, without white space around them.
+    """Return the names in a file, one per line, stripped of white space.
 
     Raises:
-        UserError: the file cannot be read, is not UTF-8, or has no name.
+        UserError: the file cannot be read, is not UTF-8, or contains no names.
     """
     with disk_errors_explained(path):
         content = path.read_bytes()
@@ -64,7 +64,7 @@ class DocumentQuery:
     """Names of documents, and patterns of URLs."""
 
     def __init__(self, names: Iterable[str] = (), *, patterns: Iterable[str] = ()) -> None:
-        """Take names; of equal ones the first counts, and empty ones are left out.
+        """Store the names without duplicates and empty ones.
 
         Raises:
             UserError: a pattern has only asterisks.
@@ -78,7 +78,7 @@ class DocumentQuery:
         self._places = [(i, path, int(at)) for i, path, _, at in split if _POSITION.fullmatch(at)]
 
     def find(self, dataset: Dataset, entries: Sequence[ShardEntry]) -> Iterator[DocumentMatches]:
-        """Yield the hits in each of a dataset's shards; a name that is SHARD:ROW means that alone.
+        """Yield the matches in each shard; a name in the form SHARD:ROW matches only that row.
 
         Only the tables of documents are read, and none if every name is SHARD:ROW.
 
@@ -101,12 +101,12 @@ class DocumentQuery:
             yield DocumentMatches(rows, names)
 
     def rows(self, documents: pa.Table) -> NDArray[np.int64]:
-        """Return the rows of a table of documents that have one of the names, by its columns."""
+        """Return the rows of a table of documents whose columns match one of the names."""
         hits = [np.zeros((0, 2), np.int64), *self._matches(documents)]
         return np.unique(np.concatenate(hits)[:, 0])
 
     def _matches(self, documents: pa.Table) -> Iterator[NDArray[np.int64]]:
-        """Yield the hits among the rows of a shard as rows and names, int64[n, 2]."""
+        """Yield the matches among the rows of a shard as pairs of row and name, int64[n, 2]."""
         columns = set(documents.column_names)
         for column in sorted({"id", "url"} & columns):
             yield self._named(documents[column], np.arange(len(documents)))
@@ -114,7 +114,8 @@ class DocumentQuery:
             wanted = [position for _, _, position in self._places]
             rows = np.flatnonzero(np.isin(documents["position"].to_numpy(), wanted))
             paths, positions = (_plain(documents[name].take(rows)) for name in ("path", "position"))
-            # Made here: the first scalar has pyarrow import pandas, which takes half a second.
+            # Made here because the first scalar makes pyarrow import pandas, which takes half a
+            # second.
             colon = pa.scalar(":", _TEXT)
             yield self._named(pc.binary_join_element_wise(paths, positions, colon), rows)
         urls = _plain(documents["url"]) if self._patterns and "url" in columns else _NO_TEXTS
@@ -124,7 +125,7 @@ class DocumentQuery:
             yield np.stack([rows, np.full(len(rows), name)], axis=1)
 
     def _named(self, texts: pa.ChunkedArray, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the hits (int64[n, 2]) among the texts of some rows."""
+        """Return the matches (int64[n, 2]) among the texts of some rows."""
         names = pc.fill_null(pc.index_in(_plain(texts), value_set=self._value_set), -1).to_numpy()
         found = np.flatnonzero(names >= 0)
         hits: NDArray[np.int64] = np.stack([rows[found], names[found]], axis=1)

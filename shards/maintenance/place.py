@@ -1,9 +1,9 @@
-"""Which files of a dataset a node needs, and how they get onto its disk.
+"""Finds the files of a dataset that a node needs and copies them to its disk.
 
 A node needs the shards of its scatters, the streams that are common to all nodes, validation, the
-vocabulary, the removals and the manifest, but not audit, signatures and rejects. A copy of these
-files is a dataset that can be used like the whole one by the node. A mark in it names the share,
-so that files outside the share are not missed.
+vocabulary, the removals and the manifest, but not audit, signatures and rejects. The node can use a
+copy of these files like the whole dataset. A mark in the copy names the share, so that files
+outside the share are not reported as missing.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -40,7 +40,7 @@ from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath
 
 MARK = ".placed"
-"""In a copy: the share that was placed last. The mark does not belong to the dataset."""
+"""The file in a copy that names the share placed last. It is not part of the dataset."""
 
 _NUM_NAMED = 20
 
@@ -50,7 +50,7 @@ class NodeShare:
     """The part of a corpus that a process or a node reads."""
 
     scatters: tuple[int, ...]
-    """Sorted."""
+    """The numbers of the scatters, sorted."""
     num_scatters: int
 
     def __str__(self) -> str:
@@ -59,14 +59,14 @@ class NodeShare:
         return f"scatters {format_ranges(self.scatters)} of {self.num_scatters}"
 
     def of(self, shards: Sequence[ShardEntry]) -> Sequence[ShardEntry]:
-        """Return the shards of a stream that it includes: all of them if the stream is common."""
+        """Return the shards of a stream that belong to the share: all if the stream is common."""
         if is_common(shards, self.num_scatters):
             return shards
         return [shard for i, shard in enumerate(shards) if i % self.num_scatters in self.scatters]
 
 
 def needed_files(manifest: Manifest, share: NodeShare) -> Iterator[tuple[str, FileEntry]]:
-    """Yield path in the dataset and entry of every file of a share but the manifest."""
+    """Yield the path and the entry of every file of a share except the manifest."""
     yield manifest.vocabulary.path, manifest.vocabulary
     for removal in manifest.removals:
         yield removal.documents.path, removal.documents
@@ -81,7 +81,7 @@ def require(dataset: Dataset, share: NodeShare) -> None:
     Contents are not read, so that a run can check this whenever it starts.
 
     Raises:
-        DamageError: names the files that are missing or truncated, and says how to get them.
+        DamageError: files are missing or truncated; the message names them and how to get them.
     """
     missing = [
         path
@@ -118,11 +118,11 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str
     earlier one began. Every copy is checked against the manifest, which is written last.
 
     Yields:
-        Path in the dataset, size in bytes, and whether the file was copied, not kept.
+        The path in the dataset, the size in bytes, and whether the file was copied (not kept).
 
     Raises:
         UserError: `to` holds another dataset, or the disk is full.
-        DamageError: a file of the dataset is missing, or not as the manifest says.
+        DamageError: a file of the dataset is missing or does not match the manifest.
     """
     _check_target(dataset, to)
     with lock_dir(to):
@@ -136,7 +136,7 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str
 
 
 def placed_share(directory: AnyPath) -> NodeShare | None:
-    """Return the share that a copy was given, None of a folder that no share was placed in.
+    """Return the share that was placed in a folder; None if there is none.
 
     Raises:
         DamageError: the mark cannot be read.

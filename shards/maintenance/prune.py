@@ -1,11 +1,12 @@
-"""Deletes what a dataset's folder holds besides the dataset: old generations, unfinished work.
+"""Deletes old generations and unfinished work from a dataset's folder.
 
-    g0001-3f9c12ab/, removals/, vocabulary-….arrow    what a manifest names, or has named
-    .work/                                            what an unfinished build has made so far
+    g0001-3f9c12ab/, removals/, vocabulary-….arrow    files that a manifest names or has named
+    .work/                                            the work of an unfinished build
     .tmp-…-NAME                                       a file that was not finished
 
-At the top these names are corpusmill's, with everything below them. All other files there stay, and
-so do links. A file that a manifest named until lately may still be read, for example by a training
+At the top of the folder these names, and everything below them, belong to corpusmill. All other
+files there stay, and so do links. A file that a manifest named until lately may still be read, for
+example by a training
 run: it stays for a grace period after another manifest replaced that one (manifest.py).
 """
 
@@ -25,7 +26,7 @@ from shards.storage.files import TEMPORARY, delete, files
 from shards.storage.remote import AnyPath
 
 GRACE_DAYS = 30
-"""A training run is long."""
+"""Days for which replaced files stay, because training runs are long."""
 
 _OWN = re.compile(
     rf"g\d{{4,}}-[0-9a-f]+|{removals.FOLDER}|{re.escape(WORK)}|vocabulary-[0-9a-f]{{8}}\.arrow"
@@ -41,11 +42,12 @@ class Leftover:
     path: AnyPath
     bytes: int
     replaced: float
-    """When a manifest that named it was replaced; -inf if none ever did, or nobody knows (URLs)."""
+    """When a manifest that named the file was replaced; -inf if none ever did or if this is unknown
+    (URLs)."""
 
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
-    """Yield, sorted, what may be deleted: whole folders if nothing in them is named."""
+    """Yield the leftovers that may be deleted, sorted, as whole folders where possible."""
     kept = {removals.FOLDER}.union(*(ancestors(path) for path, _ in manifest.files()))
     sizes: Counter[str] = Counter()
     for file, size in _own_files(directory).items():
@@ -67,19 +69,19 @@ def _own_files(directory: AnyPath) -> dict[str, int]:
 
 
 def ancestors(path: str) -> list[str]:
-    """Return the folders that lead to a file, from the top, and the file."""
+    """Return the folders above a file, from the top, followed by the file."""
     return [*itertools.accumulate(path.split("/"), "{}/{}".format)]
 
 
 def remove_work(work: AnyPath, folder: str = "") -> None:
-    """Delete what a build has left in `.work`, or in one folder of it."""
+    """Delete the files that a build left in `.work`, or in one folder of it."""
     if not work.is_symlink():
-        with suppress(UserError):  # there is nothing, or prune deletes it
+        with suppress(UserError):  # the folder is empty, or prune deletes it
             delete(work / folder if folder else work)
 
 
 def remove_unfinished(directory: AnyPath) -> None:
-    """Delete the unfinished files of killed processes in a dataset's folder; URLs show none."""
+    """Delete the unfinished files of killed processes in a dataset's folder (URLs have none)."""
     for name in _own_files(directory) if isinstance(directory, Path) else ():
         if name.rpartition("/")[2].startswith(TEMPORARY):
             (directory / name).unlink(missing_ok=True)

@@ -1,8 +1,8 @@
-"""Takes documents out of training: finds them by name and adds a removal.
+"""Removes documents from training: finds them by name and adds a removal.
 
-The shards stay as they are. From the new manifest number on, windows leave the documents out, and
-windows and their number do not change; `DIR@n` of before still has them. The signatures stay too,
-so that a later crawl cannot add the text again.
+The shards stay as they are. From the new manifest number on, windows leave the documents out; the
+number of windows and their boundaries do not change. An earlier `DIR@n` still has the documents.
+The signatures stay too, so that a later crawl cannot add the text again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -31,44 +31,44 @@ class SelectedDocument:
     """A document that has one of the names."""
 
     shard: str
-    """The path of its shard in the dataset, without suffix."""
+    """The path of the document's shard in the dataset, without suffix."""
     row: int
     generation: str
     source: str
     split: str
     tokens: int
     origin: Mapping[str, Any]
-    """Those of path, position, id and url that its corpus has."""
+    """The values of path, position, id and url, as far as the corpus has them."""
     names: tuple[str, ...]
-    """By which it was found."""
+    """The names that found the document."""
     removed_before: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class RemovalSet:
-    """The documents that some names stand for, in both splits of all generations."""
+    """The documents that match some names, in both splits of all generations."""
 
     dataset: str
     manifest: int
-    """Number of the manifest in which they were looked up."""
+    """The number of the manifest that was searched."""
     reason: str
-    """Why they are removed."""
+    """Why the documents are removed."""
     time: str
-    """When they were looked up, UTC."""
+    """When the documents were looked up, in UTC."""
     documents: tuple[SelectedDocument, ...]
-    """By generation, source, split, shard and row."""
+    """The documents, sorted by generation, source, split, shard and row."""
     missing: tuple[str, ...]
-    """Names that no document has."""
+    """The names that no document has."""
     removed_in: int | None = None
-    """Number of the manifest that removes them; None if nothing was changed."""
+    """The number of the manifest that removes the documents; None if nothing was changed."""
 
     @property
     def new(self) -> list[SelectedDocument]:
-        """Those that are not removed yet."""
+        """The documents that are not removed yet."""
         return [document for document in self.documents if not document.removed_before]
 
     def lines(self, *, dry_run: bool) -> Iterator[str]:
-        """Yield a summary as text: sums by generation and source, shards, documents."""
+        """Yield the lines of a summary: sums by generation and source, shards, documents."""
         new = self.new
         yield f"{self.dataset}: {_amount(new)} {'would be' if dry_run else 'are'} removed"
         yield _LINE.format("generation", "source", "split", "documents", "tokens", "shards")
@@ -137,10 +137,10 @@ def _documents(
 
 
 def check_complete(selection: RemovalSet) -> None:
-    """Check that every name stands for a document.
+    """Check that every name matches a document.
 
     Raises:
-        UserError: Some do not; the message lists them.
+        UserError: Some names match none; the message lists them.
     """
     if not selection.documents:
         raise UserError(
@@ -161,10 +161,10 @@ def check_complete(selection: RemovalSet) -> None:
 
 
 def remove(directory: AnyPath, manifest: Manifest, selection: RemovalSet) -> Manifest:
-    """Remove the documents of a selection; return the manifest, which has the next number.
+    """Remove the documents of a selection and return the new manifest.
 
-    The folder must be locked, and its manifest still be the given one. A crash leaves the dataset
-    as it was, and at most a file that no manifest names.
+    The folder must be locked, and the given manifest must still be its current one. A crash leaves
+    the dataset unchanged, with at most one file that no manifest names.
     """
     keys = {location.entry.path: location.key for location in manifest.locations()}
     rows = [(*keys[document.shard], document.row) for document in selection.new]
@@ -177,7 +177,7 @@ def remove(directory: AnyPath, manifest: Manifest, selection: RemovalSet) -> Man
 
 
 def listed(names: Iterable[str]) -> str:
-    """Return names as a list in a sentence, without those after the first few."""
+    """Return the first few names as a list within a sentence."""
     every = list(names)
     more = f" and {len(every) - _NUM_SHOWN:,} more" if len(every) > _NUM_SHOWN else ""
     return ", ".join(every[:_NUM_SHOWN]) + more

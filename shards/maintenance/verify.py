@@ -1,7 +1,6 @@
 """Checks a dataset by reading every file that its manifest names.
 
-Of a copy that has a node's share only, the other files may be missing; those that are there are
-checked as well.
+In a copy with only a node's share, other files may be missing; those that exist are checked too.
 """
 
 from collections.abc import Collection, Iterator
@@ -22,11 +21,11 @@ _BLOCK_TOKENS = 16 << 20
 
 
 def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterator[str]:
-    """Yield a line for every problem: the file, what was expected and what it has instead.
+    """Yield a line for every problem: the file, the expected value and the actual one.
 
     Args:
         dataset: The dataset.
-        needed: Paths of the files that may not be missing; None for all.
+        needed: The paths of the files that must exist; None for all files.
 
     Raises:
         DamageError: A link leads out of the folder.
@@ -51,7 +50,7 @@ def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterat
 
 
 def check_file(path: AnyPath, entry: FileEntry) -> str | None:
-    """Return the problem with a file's size or checksum; None without one."""
+    """Return the problem with a file's size or checksum; None if both are right."""
     if (num_bytes := size_if_there(path)) < 0:
         return f"{path} is missing ({entry.bytes:,} bytes expected)"
     if num_bytes != entry.bytes:

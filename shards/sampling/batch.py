@@ -1,4 +1,4 @@
-"""Reads windows, many at once, as the padded arrays that a model takes."""
+"""Reads many windows at once as the padded arrays that a model takes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,11 +31,11 @@ class Pieces:
     """The pieces of a batch, in the order of the text; each field is int64[pieces]."""
 
     windows: NDArray[np.int64]
-    """The row of the batch."""
+    """The row of the batch that contains the piece."""
     starts: NDArray[np.int64]
-    """Index into that row of the start of the piece."""
+    """The index in that row at which the piece starts."""
     rows: NDArray[np.int64]
-    """Its document, as its row in the window's shard."""
+    """The row of the piece's document in the window's shard."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -43,16 +43,16 @@ class Batch:
     """Windows, one per row. `tokens`, `targets` and `loss_mask` are [windows, width]."""
 
     tokens: NDArray[np.int64]
-    """Padded at the end of the row; the first pad may be the last target instead."""
+    """The tokens, padded at the end of each row; the first pad may be the last target instead."""
     targets: NDArray[np.int64] | None
-    """Causal: the next tokens of the ring, removed documents skipped. GLM: None."""
+    """For causal windows the next tokens of the ring without removed documents; None for GLM."""
     loss_mask: NDArray[np.bool_]
     """GLM: whether the token may be predicted; prompts and `[CLS]` may not. Causal: whether its
     target carries loss; targets in prompts and removed documents do not. False in the padding."""
     lengths: NDArray[np.int64]
-    """Tokens of each row without padding, `[CLS]` tokens included."""
+    """The number of tokens of each row without padding, `[CLS]` tokens included."""
     pieces: Pieces | None
-    """Always there for GLM windows, on request for causal ones."""
+    """The pieces of documents: always set for GLM windows, on request for causal ones."""
 
     def cu_seqlens(self) -> NDArray[np.int32]:
         """Return the starts of all sequences in the flattened batch, followed by its size.
@@ -87,12 +87,13 @@ def read_batch(
         shards: the shard of each row.
         windows: the number of its window.
         phases: the rotation of its ring in tokens.
-        spec: how all shards are cut.
-        vocabulary: the one that all datasets share.
-        boundaries: return the pieces of causal windows too, which costs a search in each shard.
+        spec: how shards are cut into windows.
+        vocabulary: the vocabulary that all datasets share.
+        boundaries: whether to return the pieces of causal windows too, which takes a search in each
+            shard.
 
     Raises:
-        IndexError: a shard has fewer windows.
+        IndexError: a window number is beyond the windows of its shard.
     """
     if shards and spec.kind == "causal" and not boundaries:
         batch = _copy_runs(
@@ -124,10 +125,10 @@ def read_batch(
 def _check_tokens(
     rows: NDArray[np.unsignedinteger[Any]], shards: Sequence[Shard], vocabulary: WindowVocabulary
 ) -> None:
-    """Check that a vocabulary has all tokens of some rows.
+    """Check that a vocabulary contains all tokens of some rows.
 
     Raises:
-        DamageError: it does not; the message names the shard of the first that it lacks.
+        DamageError: it lacks a token; the message names the shard of the first such token.
     """
     if rows.size and int(rows.max()) >= vocabulary.size:
         row = int((rows >= vocabulary.size).any(axis=1).argmax())
@@ -141,9 +142,9 @@ def _row_width(spec: WindowSpec) -> int:
 def _lay(
     shard: Shard, pieces: Sequence[DocumentSpan], row: _Row, *, head: int = 0, num_heads: int = 0
 ) -> list[int]:
-    """Write pieces into a row end to end; return where each begins and where the last one ends.
+    """Write pieces into a row end to end; return the start of each and the end of the last one.
 
-    The first `num_heads` of them get the token `head` in front.
+    The token `head` is put in front of each of the first `num_heads` pieces.
     """
     text, loss = row
     edges = [0]
@@ -177,7 +178,7 @@ def _num_prompt_tokens(shard: Shard, piece: DocumentSpan) -> int:
 def _piece_table(
     pieces: Sequence[Sequence[DocumentSpan]], edges: Sequence[Sequence[int]]
 ) -> Pieces:
-    """Return the pieces of all rows, given by row with the edges that `_lay` returned."""
+    """Combine the pieces of all rows, using the edges that `_lay` returned for each row."""
     counts = np.array([len(row_pieces) for row_pieces in pieces], np.int64)
     return Pieces(
         windows=np.repeat(np.arange(len(pieces)), counts),
@@ -194,7 +195,7 @@ def _batch(
     spec: WindowSpec,
     pieces: Pieces | None,
 ) -> Batch:
-    """Return the batch of assembled rows, as wide as its kind of window asks for."""
+    """Return the batch of assembled rows, cut to the width that its kind of window needs."""
     targets: NDArray[np.int64] | None = None
     if spec.kind == "causal":
         tokens, targets, loss_mask = text[:, :-1], text[:, 1:], loss[:, 1:]
@@ -214,9 +215,9 @@ def _copy_runs(
     spec: WindowSpec,
     vocabulary: WindowVocabulary,
 ) -> Batch | None:
-    """Return causal windows that are runs of tokens, copied all at once; None if any is not.
+    """Copy causal windows that are plain runs of tokens, all at once; None if any is not a run.
 
-    A window is no run if it is short, wraps over its shard's end, or the shard has prompts or
+    A window is not a run if it is short, wraps over its shard's end, or if the shard has prompts or
     removed documents.
     """
     distinct = set(shards)
@@ -248,6 +249,6 @@ def _copy_runs(
 
 
 def _runs(tokens: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.unsignedinteger[Any]]:
-    """Return a view of all runs of `width` tokens, ten times faster than `sliding_window_view`."""
+    """Return a view of all runs of `width` tokens; ten times faster than `sliding_window_view`."""
     shape = len(tokens) - width + 1, width
     return np.ndarray(shape, tokens.dtype, buffer=tokens, strides=tokens.strides * 2)

@@ -5,7 +5,7 @@ DIR@n           the dataset as it was at manifest number n
 DIR:SOURCE      one of its sources
 DIR=0.3         any of these with a weight
 
-DIR may be hf:OWNER/NAME[@REVISION], a published dataset, which is downloaded to a folder first.
+DIR may be hf:OWNER/NAME[@REVISION], a published dataset, which is first downloaded to a folder.
 
     Mix, as the user writes it ── open_mixture ──▶ Mixture: streams and stages, for a Sampler
 """
@@ -61,18 +61,18 @@ class WeightedData:
 
     @property
     def published(self) -> HubName | None:
-        """Its name on the hub; None of data in a folder."""
+        """The dataset's name on the hub; None for data in a folder."""
         return hub_name(split_number(self.dataset)[0])
 
     def absolute(self) -> "WeightedData":
-        """Return the same data by a path that holds in every folder."""
+        """Return the same data with an absolute path."""
         directory = self.directory
         return self._in(directory.absolute()) if isinstance(directory, Path) else self
 
     def brought(self, where: Callable[[HubName], object]) -> "WeightedData":
-        """Return the same data where they lie instead, as a function of its name on the hub says.
+        """Return the same data at the place that a function returns for their name on the hub.
 
-        Data in a folder stay as they are.
+        Data in a folder are returned unchanged.
         """
         return self if self.published is None else self._in(where(self.published))
 
@@ -81,16 +81,17 @@ class WeightedData:
         return replace(self, dataset=f"{directory}{at}")
 
     def names(self, stream: Stream) -> bool:
-        """Return whether a stream is one of these data, at whatever manifest number."""
+        """Return whether a stream belongs to these data, at any manifest number."""
         same_source = self.source in (None, stream.name.split("/")[1])
         return same_source and stream.dataset.directory == self.directory
 
 
 def parse_data(text: str) -> WeightedData:
-    """Parse a text like `DIR:SOURCE=2`; the name of an existing folder is taken whole.
+    """Parse a text like `DIR:SOURCE=2`; the name of an existing folder is not split.
 
     Raises:
-        UserError: the weight is not a number, or the dataset is at a URL or no name of the hub.
+        UserError: the weight is not a number, the dataset is at a URL, or its name on the hub is
+            invalid.
     """
     if is_url(text):
         raise UserError(
@@ -103,13 +104,13 @@ def parse_data(text: str) -> WeightedData:
     source = None
     if not _is_folder(name) and ":" in name.removeprefix(PREFIX):
         name, _, source = name.rpartition(":")
-    parse_dataset(name)  # refuses what is not a name of the hub
+    parse_dataset(name)  # refuses invalid names of the hub
     return WeightedData(dataset=name, source=source, weight=weight)
 
 
 def _is_folder(text: str) -> bool:
     directory = any_path(split_number(text)[0])
-    with suppress(OSError):  # too long a name, for one
+    with suppress(OSError):  # for example, the name is too long
         return isinstance(directory, Path) and directory.is_dir()
     return False
 
@@ -123,19 +124,20 @@ def _parse_weight(weight: str, text: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Blend:
-    """The data that are drawn from some position on, as texts for `parse_data`."""
+    """The data to draw from a position on, as texts for `parse_data`."""
 
     start: int
     """The first position, which is the number of samples consumed before."""
     data: tuple[str, ...]
-    """All with weights, or none: then every window weighs the same."""
+    """The data, either all with weights or all without: then every window has the same weight."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """By stream name, instead of those in `data`: set where a run follows a growing dataset."""
+    """Weights by stream name that replace those in `data`; set if a run follows a growing
+    dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """The streams of all mixes and their weights, as a sampler takes them."""
+    """The streams of all mixes with their weights, in the form that a sampler takes."""
 
     streams: tuple[Stream, ...]
     stages: tuple[MixtureStage, ...]
@@ -149,12 +151,12 @@ class Mixture:
 def open_mixture(mixes: Sequence[Blend], *, stride: int) -> Mixture:
     """Return the streams and stages of mixes; `stride` is that of the windows that are drawn.
 
-    A stream that several mixes draw from is taken from the last of them, so that of a dataset that
-    grew the newest manifest number decides what was removed. A mix with the weights of the one
-    before continues with its stage, so that one with only new removals changes no draw.
+    A stream that several mixes draw from is taken from the last of them, so that the newest
+    manifest number of a dataset decides which documents are removed. A mix with the same weights as
+    the previous one continues the previous stage, so that new removals alone change no draw.
 
     Raises:
-        UserError: data do not exist, are given twice, or have no weight although others do.
+        UserError: data do not exist, are given twice, or lack a weight that others have.
     """
     streams: dict[str, Stream] = {}
     stages: list[MixtureStage] = []
@@ -174,7 +176,7 @@ def open_mixture(mixes: Sequence[Blend], *, stride: int) -> Mixture:
 
 
 def _drawable(weights: dict[str, float], mix: Sequence[WeightedData]) -> dict[str, float]:
-    """Return weights that follow from sizes, with those raised that are too small to be drawn.
+    """Return weights derived from sizes; weights too small to be drawn are raised.
 
     Raises:
         UserError: a weight that was given cannot be drawn.
@@ -195,7 +197,7 @@ def _open_all(mixes: Sequence[Blend]) -> dict[str, Dataset]:
     data = [data for mix in mixes for data in parse_blend(mix)]
     newest: dict[AnyPath, Dataset] = {}
     datasets: dict[str, Dataset] = {}
-    # The newest number first: it has all that the others have, and holds it.
+    # The newest number comes first: its dataset contains all shards of the others.
     for each in sorted(data, key=lambda each: (each.number is not None, -(each.number or 0))):
         if each.directory not in newest:
             newest[each.directory] = Dataset.open(each.dataset)
@@ -208,7 +210,7 @@ def parse_blend(mix: Blend) -> Sequence[WeightedData]:
     """Return the data of a mix.
 
     Raises:
-        UserError: there are none, or some have a weight and others do not.
+        UserError: there are no data, or some have a weight and others do not.
     """
     entries = [parse_data(text) for text in mix.data]
     unweighted = [str(data) for data in entries if data.weight is None]
@@ -253,10 +255,10 @@ def _spread_weight(
 
 
 def epoch_caps(caps: Mapping[str, float], streams: Sequence[Stream]) -> dict[str, float]:
-    """Return caps on epochs by stream name; they are given by `DIR` or `DIR:SOURCE`.
+    """Return caps on epochs by stream name; the given caps are by `DIR` or `DIR:SOURCE`.
 
     Raises:
-        UserError: a cap is given for data that no stream is from.
+        UserError: a cap is given for data that have no stream.
     """
     capped: dict[str, float] = {}
     for text, cap in caps.items():

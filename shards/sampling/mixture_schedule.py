@@ -1,12 +1,12 @@
-"""The order in which streams are drawn, so that each has its share at any moment.
+"""Orders the draws from streams so that each stream has its share at any moment.
 
 The k-th draw from a stream of share w comes no earlier than draw floor(k / w) and no later than
-draw ceil((k + 1) / w) - 1; of the draws that may come, the one with the earliest deadline does.
+draw ceil((k + 1) / w) - 1; of the allowed draws, the one with the earliest deadline comes next.
 That keeps every stream within one draw of its share (the chairman assignment problem: Tijdeman,
 Discrete Mathematics 32, 1980; as a schedule: Baruah et al., "Proportionate progress", Algorithmica
 15, 1996). Shares are whole numbers of draws per period, so the table of one period gives every
-draw. Each scatter starts at a different slot of it; otherwise a batch with one draw per scatter
-would come from a single stream.
+draw. Each scatter starts at a different slot of the table; otherwise a batch with one draw per
+scatter would come from a single stream.
 """
 
 import heapq
@@ -49,14 +49,14 @@ def draws_per_period(weights: Sequence[float]) -> Integers:
 
 
 def draws_of_all(weights: Sequence[Fraction], *, period: int) -> list[int]:
-    """Return draws per period for weights, in which every weight above 0 has a draw.
+    """Return draws per period for weights; every weight above 0 gets at least one draw.
 
-    They are exact if a period suffices for that; otherwise shares below 2 in a period are raised to
-    that, and all are rounded.
+    The draws are exact if they fit into a period; otherwise shares below 2 per period are raised to
+    2, and all shares are rounded.
 
     Args:
         weights: at least one is above 0.
-        period: the most draws in it, up to 2^16; at least 4 times the number of weights.
+        period: the most draws in a period, up to 2^16; at least 4 times the number of weights.
     """
     whole = _whole(weights)
     least = -(-2 * sum(whole) // period)
@@ -71,13 +71,13 @@ def _whole(weights: Sequence[Fraction]) -> list[int]:
 
 
 def _exact(weights: Sequence[int], period: int) -> list[int] | None:
-    """Return the least draws in the ratios of weights; None if a period is too short for them."""
+    """Return the smallest draws in the ratios of weights; None if they exceed a period."""
     divisor = math.gcd(*weights)
     return [weight // divisor for weight in weights] if sum(weights) <= period * divisor else None
 
 
 def _rounded(weights: Sequence[int], period: int) -> list[int]:
-    """Return shares of a period: their sum is right, and the largest remainders are rounded up."""
+    """Return shares that add up to the period, with the largest remainders rounded up."""
     total = sum(weights)
     result = [weight * period // total for weight in weights]
     remainders = [weight * period % total for weight in weights]
@@ -94,10 +94,11 @@ class MixtureSchedule:
         self.draws_per_period = draws_per_period(weights)
         """int64[streams]: draws of each stream in a period."""
         self.period = int(self.draws_per_period.sum())
-        """All draws in a period."""
+        """The number of draws in a period."""
         self.schedule = _schedule(self.draws_per_period)
         """int64[period]: the stream of each draw of a period."""
-        # The inverse of the table: slots of the period by stream, and where each stream's begin.
+        # The inverse of the table: slots of the period by stream, and where those of each stream
+        # begin.
         self._slots = np.argsort(self.schedule, kind="stable")
         self._starts = np.concatenate([[0], np.cumsum(self.draws_per_period)])
         self._nth = np.empty(self.period, np.int64)
@@ -107,7 +108,7 @@ class MixtureSchedule:
         self._before = self._draws_before(self._phases)
 
     def stream_and_nth(self, draws: Integers, scatters: Integers) -> tuple[Integers, Integers]:
-        """Return the stream of each draw, and how often its scatter drew that stream before."""
+        """Return the stream of each draw and the number of earlier draws of it in the scatter."""
         laps, slots = np.divmod(draws + self._phases[scatters], self.period)
         streams = self.schedule[slots]
         nth = (
@@ -118,13 +119,13 @@ class MixtureSchedule:
         return streams, nth
 
     def counts(self, draws: Integers, scatters: Integers) -> Integers:
-        """Return int64[n, streams]: how often each stream was drawn before a draw of a scatter."""
+        """Return int64[n, streams]: earlier draws of each stream, for each draw of a scatter."""
         laps, slots = np.divmod(draws + self._phases[scatters], self.period)
         full_periods = laps[:, None] * self.draws_per_period
         return full_periods + self._draws_before(slots) - self._before[scatters]
 
     def draw_of(self, stream: int, nth: int, scatter: int) -> int:
-        """Return the draw of which `stream_and_nth` is (stream, nth); the stream has a share."""
+        """Return the draw with this `stream_and_nth`; the stream must have a share."""
         nth_overall = nth + int(self._before[scatter, stream])
         laps, rest = divmod(nth_overall, int(self.draws_per_period[stream]))
         slot = int(self._slots[self._starts[stream] + rest])
@@ -133,7 +134,7 @@ class MixtureSchedule:
     def _draws_before(self, slots: Integers) -> Integers:
         """Return int64[n, streams]: draws of each stream in the period before each slot."""
         result = np.zeros((len(slots), len(self.draws_per_period)), np.int64)
-        # A stage of a run that follows a growing dataset draws few of the streams of later ones.
+        # If a run follows a growing dataset, its early stages draw few of the later streams.
         for stream in np.flatnonzero(self.draws_per_period).tolist():
             start, end = self._starts[stream : stream + 2]
             result[:, stream] = np.searchsorted(self._slots[start:end], slots)

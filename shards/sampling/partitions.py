@@ -1,6 +1,6 @@
-"""The windows of all streams as cells: what a scatter draws from, numbered through.
+"""The windows of all streams as numbered cells, which scatters draw from.
 
-A cell is the part of a stream that is in one scatter; a common stream is a single cell.
+A cell is the part of a stream in one scatter; a common stream is a single cell.
 """
 
 from collections.abc import Sequence
@@ -46,7 +46,7 @@ class ScatterPartitions:
     def locate(
         self, cells: Integers, streams: Indices, samples: Integers
     ) -> tuple[Integers, Integers]:
-        """Return shard of the stream and window of the shard, for samples of cells of streams."""
+        """Return the shard in its stream and the window in its shard of each sample of a cell."""
         first_slots = self._slot_edges[cells]
         windows = self._window_edges[first_slots] + samples
         # An empty shard has the same edge as the next one: side="right" skips it.
@@ -56,7 +56,7 @@ class ScatterPartitions:
         return shards, windows - self._window_edges[slots]
 
     def sample_of(self, stream: int, shard: int, window: int) -> tuple[int, int, int]:
-        """Return cell, scatter (0 if common) and sample of a window: the inverse of `locate`."""
+        """Invert `locate`: return the cell, scatter (0 if common) and sample of a window."""
         row, scatter = divmod(shard, int(self._cells_of_stream[stream]))
         cell = int(self._first_cells[stream]) + scatter
         first_slot = self._slot_edges[cell]

@@ -1,4 +1,4 @@
-"""Shuffling without a list: keyed bijections that are computed for any index directly.
+"""Shuffles without a list: keyed bijections that are computed directly for any index.
 
     index in [0, n)  ->  (x, y) in [0, a) x [0, b)      a = floor(sqrt(n)) + 1, b = ceil(n / a)
                          x += F(y, key 0) mod a
@@ -7,7 +7,7 @@
                      ->  x + a·y, and again from there until that is below n
 
 The network is FE1 of Black and Rogaway, "Ciphers with Arbitrary Finite Domains" (CT-RSA 2002): its
-domain exceeds n by less than a, so that hardly any index takes a second pass. F is the finaliser
+domain exceeds n by less than a, so that hardly any index needs a second pass. F is the finaliser
 of splitmix64 (Steele, Lea, Flood, OOPSLA 2014; constants of Stafford's variant 13). Up to 64
 elements the permutation is the ranking of 64-bit hashes, so that every order of them can occur.
 
@@ -52,19 +52,19 @@ def derive(keys: Words, numbers: ArrayLike) -> Words:
 
 
 def mix(words: Words) -> Words:
-    """Return the finaliser of splitmix64 of each word of an array: a bijection on 64 bits."""
+    """Apply the finaliser of splitmix64, a bijection on 64 bits, to each word of an array."""
     words = (words ^ (words >> np.uint64(30))) * _FACTORS[0]
     words = (words ^ (words >> np.uint64(27))) * _FACTORS[1]
     return words ^ (words >> np.uint64(31))
 
 
 def permute(indices: ArrayLike, sizes: ArrayLike, keys: ArrayLike) -> Words:
-    """Return the image of each index: for each key a bijection on [0, size).
+    """Return the image of each index; each key defines a bijection on [0, size).
 
     Args:
         indices: integers, each below its size.
         sizes: integers from 1 to 2^62.
-        keys: uint64 (`permutation_key`). All three broadcast to one dimension.
+        keys: uint64 (`permutation_key`). All three arguments broadcast to one dimension.
 
     Raises:
         ValueError: an index is not below its size.

@@ -21,7 +21,7 @@ from shards.sampling.windows import WindowSpec, causal_windows, glm_windows
 from shards.storage.files import read_json, write_json
 
 NAME = "run.json"
-"""The name of the file of a training run's options in its folder."""
+"""The name of the file with a training run's options in its folder."""
 
 GLM = "glm"
 CAUSAL = "causal"
@@ -40,21 +40,21 @@ class BatchSize:
     step: int
     """The first step is 0."""
     size: int
-    """In samples."""
+    """The number of samples in a batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Run:
-    """The options that decide the samples of every step, on whatever machines it runs.
+    """The options that decide the samples of every step, independent of the machines.
 
     Raises:
         UserError: a value is out of range.
     """
 
     mixes: tuple[Blend, ...]
-    """The data that are drawn; by ascending start, the first at 0."""
+    """The data to draw, by ascending start; the first starts at 0."""
     batches: tuple[BatchSize, ...]
-    """By ascending step, the first at 0."""
+    """The batch sizes by ascending step; the first starts at 0."""
     seed: int = option(0, type=int, metavar="N", metadata=FIXED)
     """seed of the order of the windows and of dropout"""
     scatters: int = option(1, type=count, metavar="S", metadata=FIXED)
@@ -66,11 +66,12 @@ class Run:
     slack: int | None = option(None, type=count, metavar="N", metadata=FIXED)
     """tokens by which a cut of glm may move to an end of a text. Default: 1/32 of a window"""
     max_epochs: Mapping[str, float] = field(default_factory=dict)
-    """How often text may be read in all `steps`, by DIR or DIR:SOURCE."""
+    """The most epochs over text in all `steps`, by DIR or DIR:SOURCE."""
     steps: int | None = option(None, type=count, metavar="N")
     """number of steps; --max-epochs needs it"""
     followed: int | None = None
-    """The position up to which it was decided whether to switch to newer manifests; None: never."""
+    """The position up to which switches to newer manifests are decided; None: the run never
+    follows."""
 
     def __post_init__(self) -> None:
         _check_ascending([mix.start for mix in self.mixes], "mixes", unit="position")
@@ -86,10 +87,10 @@ class Run:
 
     @classmethod
     def load(cls, path: Path) -> "Run":
-        """Return the run that was saved to a file, or to NAME in a folder.
+        """Load the run that was saved to a file, or to NAME in a folder.
 
         Raises:
-            UserError: there is no such file, or it holds no run.
+            UserError: there is no such file, or it does not contain a run.
         """
         path = path / NAME if path.is_dir() else path
         if not path.is_file():
@@ -107,7 +108,7 @@ class Run:
         write_json(path, to_json(self))
 
     def with_data(self, change: Callable[[WeightedData], WeightedData]) -> "Run":
-        """Return the run with each of its data changed."""
+        """Return a copy of the run in which `change` is applied to each of its data."""
 
         def changed(text: str) -> str:
             return str(change(parse_data(text)))
@@ -120,7 +121,7 @@ class Run:
 
     @property
     def window(self) -> WindowSpec:
-        """How shards are cut into windows.
+        """The specification by which shards are cut into windows.
 
         Raises:
             UserError: length and slack do not fit together.
@@ -133,7 +134,7 @@ class Run:
             raise UserError(f"{error}.") from error
 
     def sampler(self) -> Sampler:
-        """Return the sampler of the run; the data are opened.
+        """Open the data and return the sampler of the run.
 
         Raises:
             UserError: data do not exist, or weights, scatters or caps do not fit them.
@@ -168,7 +169,7 @@ class Run:
         raise AssertionError("a step has at least one sample")
 
     def _spans(self, until: int) -> Iterator[tuple[int, int, int]]:
-        """Yield runs of equal batches before step `until`: first step, end step, batch size."""
+        """Yield ranges of steps before `until` with equal batches: first step, end, batch size."""
         ends = (*(batch.step for batch in self.batches[1:]), until)
         for batch, end in zip(self.batches, ends, strict=True):
             if batch.step < until:

@@ -1,4 +1,4 @@
-"""Which window is trained on at which position: a pure function of the seed.
+"""Decides the window that is trained on at each position: a pure function of the seed.
 
 The position of a sample is the number of samples before it: those consumed, plus its slot in the
 batch.
@@ -9,8 +9,8 @@ batch.
     sample ─▶ shard, window of the shard
 
 A stream with fewer shards than scatters is common: every node holds all of it, and the k-th draw of
-scatter c is draw k·S + c of the whole stream. Nothing is built or stored: the state is the position
-and what the positions before it depended on.
+scatter c is draw k·S + c of the whole stream. Nothing is built or stored: the state consists of the
+position and everything that earlier positions depended on.
 """
 
 import hashlib
@@ -55,7 +55,7 @@ class DrawnWindows:
     """Index into the sampler's streams."""
     scatter: NDArray[np.int32]
     epoch: Integers
-    """Of the stream's part in the scatter; of the whole stream if it is common."""
+    """The epoch of the stream's part in the scatter; of the whole stream if it is common."""
     sample: Integers
     """Number of the window in the stream's part in the scatter; in the stream if it is common."""
 
@@ -89,9 +89,10 @@ class Sampler:
     num_scatters: int
     window: WindowSpec
     stages: Sequence[MixtureStage] = ()
-    """By ascending start, the first at 0. Default: one, in which every window weighs the same."""
+    """The stages by ascending start, the first at 0. Default: one with equal weights for all
+    windows."""
     epoch_caps: Mapping[str, float] = field(default_factory=dict)
-    """How often the windows of a stream may be seen before `end`, by stream name."""
+    """The most epochs over the windows of a stream before `end`, by stream name."""
     end: int | None = None
     """The position after the last one; only needed for caps."""
 
@@ -109,7 +110,7 @@ class Sampler:
 
     @cached_property
     def partitions(self) -> ScatterPartitions:
-        """Where the windows are."""
+        """The windows of all streams, divided into cells."""
         return ScatterPartitions(
             self.streams, num_scatters=self.num_scatters, stride=self.window.stride
         )
@@ -137,7 +138,7 @@ class Sampler:
         return np.array([text_key(self.seed, name) for name in self.names], np.uint64)
 
     def draw(self, positions: ArrayLike) -> DrawnWindows:
-        """Return the windows at positions, int64[n], in any order.
+        """Return the windows at positions, int64[n], which may be in any order.
 
         Raises:
             ValueError: a position is negative.
@@ -169,7 +170,7 @@ class Sampler:
         return derive(mix(~keys), drawn.sample)
 
     def position_of(self, stream: int, *, shard: int, window: int, epoch: int) -> int | None:
-        """Return the position of a window in an epoch, None if the stages never reach it."""
+        """Return the position of a window in an epoch; None if the stages never reach it."""
         cell, scatter, sample = self.partitions.sample_of(stream, shard, window)
         size = int(self.partitions.sizes[cell])
         key = permutation_key(self.seed, self.names[stream], scatter, epoch)
@@ -184,13 +185,13 @@ class Sampler:
         return int(self._phases(np.array([stream]), scatter, np.array([epoch]))[0])
 
     def counts(self, positions: ArrayLike) -> Integers:
-        """Return int64[n, streams]: draws before each position in the scatter of that position."""
+        """Return int64[n, streams]: draws before each position within the position's scatter."""
         return self.schedule.counts(positions)
 
     def epochs(self, position: int) -> NDArray[np.float64]:
         """Return float64[streams]: epochs of each stream drawn before a position.
 
-        Scatters hold parts of different sizes, so the number differs between them: the largest is
+        Scatters hold parts of different sizes, so their epochs differ; the largest number is
         returned.
         """
         counts = self.schedule.counts_until(position)
@@ -203,7 +204,7 @@ class Sampler:
         return np.asarray((drawn / self.partitions.sizes[cells]).max(axis=0), np.float64)
 
     def state_dict(self, position: int) -> dict[str, Any]:
-        """Return, for JSON, a position and all that the samples before it depended on."""
+        """Return a position and everything that the samples before it depended on, for JSON."""
         history = self.schedule.history(position)
         used = {name for stage in history for name in stage["draws"]}
         return {
@@ -239,7 +240,7 @@ class Sampler:
 
     @property
     def identity(self) -> str:
-        """SHA-256 of everything that draws depend on, all stages included."""
+        """The SHA-256 of everything that draws depend on, all stages included."""
         return hashlib.sha256(canonical(self.state_dict(_FOREVER))).hexdigest()
 
     def _epoch_keys(self, streams: Indices, scatters: Indices, epochs: Integers) -> Words:
@@ -271,6 +272,6 @@ class Sampler:
 
 
 def _digest(stream: Stream) -> str:
-    """Return a hash of the sizes of a stream's shards, which tells apart streams of one name."""
+    """Return a hash of the sizes of a stream's shards, to distinguish streams of the same name."""
     tokens = np.array([shard.tokens for shard in stream.shards], "<i8")
     return hashlib.sha256(tokens.tobytes()).hexdigest()[:16]

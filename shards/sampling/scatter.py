@@ -1,4 +1,4 @@
-"""Which rank computes which samples of a batch, chosen so that each rank opens few scatters.
+"""Assigns the samples of a batch to ranks so that each rank opens few scatters.
 
 The slots of a batch are sorted by scatter and dealt to the ranks in equal runs:
 
@@ -74,7 +74,7 @@ def scatters_of_node(num_scatters: int, *, nodes: Sequence[int], node: int) -> r
 
 
 def check_layout(batch_size: int, num_scatters: int, *, world: int, placed: bool) -> str | None:
-    """Return a note about a layout that works but has a drawback, else None.
+    """Check a layout; return a note if it works but has a drawback, else None.
 
     Args:
         batch_size: samples in the batch of all ranks.
@@ -107,7 +107,7 @@ def check_layout(batch_size: int, num_scatters: int, *, world: int, placed: bool
 
 
 def _near(batch_size: int, multiple: int) -> str:
-    """Return the multiples of a number on both sides of a batch size, as text."""
+    """Return the nearest multiples of a number below and above a batch size, as text."""
     below = batch_size // multiple * multiple
     return " and ".join(str(size) for size in (below, below + multiple) if size)
 

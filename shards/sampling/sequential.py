@@ -1,4 +1,4 @@
-"""Every window once, in order, or an even choice of them: what validation reads."""
+"""Reads every window once, in order, or an evenly spaced subset: for validation."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -13,7 +13,7 @@ from shards.sampling.windows import WindowSpec
 
 
 class SequentialSampler:
-    """Goes through windows of some streams; `draw` and `locate` work like a `Sampler`'s.
+    """Iterates over windows of some streams; `draw` and `locate` work like those of `Sampler`.
 
     Positions are 0 to len - 1; rank r of W takes positions r, r + W, …
     """
@@ -21,19 +21,19 @@ class SequentialSampler:
     def __init__(
         self, streams: Sequence[Stream], *, window: WindowSpec, at_most: int | None = None
     ) -> None:
-        """Go through all windows, or through `at_most` of them at equal distances."""
+        """Select all windows, or `at_most` windows at equal distances."""
         self.streams = tuple(streams)
         self.window = window
         self._at_most = at_most
 
     @cached_property
     def partitions(self) -> ScatterPartitions:
-        """Where the windows are: each stream is one cell."""
+        """The windows of all streams; each stream is one cell."""
         return ScatterPartitions(self.streams, num_scatters=1, stride=self.window.stride)
 
     @cached_property
     def num_windows(self) -> int:
-        """All windows that there are."""
+        """The number of all windows."""
         return int(self.partitions.sizes.sum())
 
     def __len__(self) -> int:

@@ -1,4 +1,4 @@
-"""Weights that change at given positions, and which stream each position then draws."""
+"""Weights that change at given positions, and the stream that each position draws."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class MixtureStage:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class _StageDraws:
-    """The draws of one stage, numbered on from the stages before it."""
+    """The draws of one stage, whose numbers continue those of earlier stages."""
 
     start: int
     """The first position."""
@@ -37,17 +37,17 @@ class _StageDraws:
     """int64[scatters, streams]: draws of each stream by each scatter before the stage."""
 
     def counts(self, draws: Integers, scatters: Integers) -> Integers:
-        """Return int64[n, streams]: how often each stream was drawn before a draw of a scatter."""
+        """Return int64[n, streams]: earlier draws of each stream, for each draw of a scatter."""
         return self.before[scatters] + self.schedule.counts(draws - self.first[scatters], scatters)
 
     def stream_and_nth(self, draws: Integers, scatters: Integers) -> tuple[Integers, Integers]:
-        """Return the stream of each draw, and how often its scatter drew that stream before."""
+        """Return the stream of each draw and the number of earlier draws of it in the scatter."""
         streams, nth = self.schedule.stream_and_nth(draws - self.first[scatters], scatters)
         return streams, nth + self.before[scatters, streams]
 
 
 class StageSchedule:
-    """The stream of every position, through all stages.
+    """Finds the stream of every position over all stages.
 
     Position p is draw p div S of scatter p mod S.
     """
@@ -82,7 +82,7 @@ class StageSchedule:
         self._starts = np.array([stage.start for stage in stages])
 
     def stream_and_nth(self, positions: ArrayLike) -> tuple[Integers, Integers, Integers]:
-        """Return stream and scatter of each position, and how often these were drawn before.
+        """Return the stream and scatter of each position, and the earlier draws of both together.
 
         Raises:
             ValueError: a position is negative.
@@ -97,7 +97,7 @@ class StageSchedule:
         return streams, scatters, nth
 
     def counts(self, positions: ArrayLike) -> Integers:
-        """Return int64[n, streams]: draws before each position in the scatter of that position.
+        """Return int64[n, streams]: draws before each position within the position's scatter.
 
         Raises:
             ValueError: a position is negative.
@@ -116,7 +116,7 @@ class StageSchedule:
         return stage.counts(self._draws_before(position, scatters), scatters)
 
     def position_of(self, stream: int, nth: int, scatter: int) -> int | None:
-        """Return the position with this `stream_and_nth`, None if no stage gets that far."""
+        """Return the position with this `stream_and_nth`; None if no stage reaches it."""
         for stage, following in zip(self._stages, (*self._stages[1:], None), strict=True):
             before = int(stage.before[scatter, stream])
             if stage.schedule.draws_per_period[stream] and (
@@ -168,7 +168,7 @@ def _check(stages: Sequence[MixtureStage], names: Sequence[str]) -> None:
 
 
 def check_stream_names(values: Mapping[str, float], names: Sequence[str], *, what: str) -> None:
-    """Check that values are given for existing streams only; errors name them `what`.
+    """Check that values are given for existing streams only; `what` names the values in errors.
 
     Raises:
         UserError: a name is not among `names`.

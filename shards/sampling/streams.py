@@ -17,18 +17,18 @@ class Stream:
     """The shards of a source of a generation, in order."""
 
     name: str
-    """FINGERPRINT/SOURCE or FINGERPRINT/SOURCE/SPLIT: depends on its content, not on its folder."""
+    """FINGERPRINT/SOURCE or FINGERPRINT/SOURCE/SPLIT; depends on the content, not on the folder."""
     dataset: Dataset = field(repr=False, compare=False)
-    """The dataset that has its shards."""
+    """The dataset that contains the shards."""
     shards: tuple[ShardEntry, ...] = field(repr=False)
 
     @property
     def num_tokens(self) -> int:
-        """Tokens of all its shards."""
+        """The number of tokens of all its shards."""
         return sum(shard.tokens for shard in self.shards)
 
     def is_common(self, num_scatters: int) -> bool:
-        """Return whether every node needs all of it: see `is_common`."""
+        """Return whether every node needs the whole stream (see the function `is_common`)."""
         return is_common(self.shards, num_scatters)
 
 

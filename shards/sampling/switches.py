@@ -4,8 +4,8 @@
                                  │
     position, {DIR: 2} ─ switched ▶ mixes from the position on: DIR@2, with weights by stream
 
-A switch changes the numbers of the data, and nothing before its position. It may take several
-mixes, one after the other, all with the same data: until all text has been seen once.
+A switch changes the numbers of the data, and nothing before its position. It may consist of several
+consecutive mixes of the same data, until all text has been seen once.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ from shards.sampling.unseen import Group, stages_until_seen
 
 
 def resolve_versions(run: Run) -> Run:
-    """Return the run with the manifest numbers that its data have now, where it names none.
+    """Return the run with the current manifest numbers for data that name none.
 
     Raises:
         UserError: there is no such dataset.
@@ -40,10 +40,10 @@ def _pinned_mix(mix: Blend) -> Blend:
 
 
 def resumed(given: Run, saved: Run) -> Run:
-    """Return a run as its user gives it now, with the numbers and switches that it had when saved.
+    """Return the given run with the numbers and switches of the saved one.
 
-    The datasets may are in other folders now. Where the data differ otherwise, the given ones stand
-    as they are, with numbers.
+    The datasets may be in other folders now. If the data differ otherwise, the given data are kept,
+    with numbers added.
 
     Raises:
         UserError: there is no such dataset.
@@ -62,9 +62,9 @@ def resumed(given: Run, saved: Run) -> Run:
 
 
 def _moved(given: Blend, saved: Blend | None, *, base: Blend | None = None) -> Blend | None:
-    """Return a saved mix with the folders of a given one; None if they are not the same data.
+    """Return a saved mix with the folders of a given one; None if their data differ.
 
-    A number that is given must be the one in `base`, if there is one; otherwise it wins.
+    A given number must equal the one in `base`, if there is one; otherwise it is kept.
     """
     if saved is None or len(given.data) != len(saved.data):
         return None
@@ -85,7 +85,7 @@ def _parsed(data: Sequence[str]) -> list[WeightedData]:
 
 
 def min_common_version(runs: Sequence[Run]) -> Run:
-    """Return the run that all nodes can read: of each dataset the lowest number of theirs."""
+    """Return the run with the lowest number of each dataset, which all nodes can read."""
     mixes = []
     for of_nodes in zip(*(run.mixes for run in runs), strict=True):
         columns = zip(*(_parsed(mix.data) for mix in of_nodes), strict=True)
@@ -95,7 +95,7 @@ def min_common_version(runs: Sequence[Run]) -> Run:
 
 
 def same_until(run: Run, other: Run, position: int) -> bool:
-    """Return whether two runs have the same mixes before a position, in whatever folders."""
+    """Return whether two runs have the same mixes before a position; folders may differ."""
     return _content(run, position) == _content(other, position)
 
 
@@ -108,9 +108,9 @@ def _content(run: Run, position: int) -> list[object]:
 
 
 def manifest_versions(run: Run) -> tuple[tuple[int, Run], ...]:
-    """Return where each era begins, and the run as it was then: a switch begins an era.
+    """Return the first position of each era and the run during it; each switch begins an era.
 
-    A removal counts from the switch on that reads the manifest with it.
+    A removal takes effect at the switch to the manifest that contains it.
     """
     if run.followed is None:
         return ((0, run),)
@@ -128,7 +128,7 @@ def before_later_switches(run: Run, position: int) -> Run:
 
 
 def numbers_of(run: Run) -> dict[str, int]:
-    """Return the manifest number of each dataset, by folder, that the last mix of a run reads."""
+    """Return the manifest numbers that the last mix of a run reads, by folder of the dataset."""
     return {
         str(data.directory): data.number
         for data in parse_blend(run.mixes[-1])
@@ -137,17 +137,17 @@ def numbers_of(run: Run) -> dict[str, int]:
 
 
 def switch_version(run: Run, position: int, *, numbers: Mapping[str, int]) -> Run:
-    """Return a run that reads other manifest numbers from a position on, all text once at first.
+    """Return a run that reads other manifest numbers from a position on, first all text once.
 
-    If they add no text, only removals, weights and all draws stay as they are.
+    If the numbers only add removals and no text, weights and draws stay unchanged.
 
     Args:
-        run: with numbers, and without later switches.
-        position: samples before the switch.
-        numbers: by folder, of all its datasets.
+        run: a run with numbers and without later switches.
+        position: the number of samples before the switch.
+        numbers: the manifest numbers of all its datasets, by folder.
 
     Raises:
-        UserError: a dataset is not there any more, or its new shards do not fit the scatters.
+        UserError: a dataset no longer exists, or its new shards do not fit the scatters.
     """
     current = before_later_switches(run, position)
     earlier = tuple(mix for mix in run.mixes if mix.start < position)
@@ -167,7 +167,7 @@ def switch_version(run: Run, position: int, *, numbers: Mapping[str, int]) -> Ru
 
 
 def _sampler(run: Run, mixes: Sequence[Blend]) -> Sampler:
-    """Return a sampler of all streams: what is drawn before the last mix begins decides there."""
+    """Return a sampler of all streams, for counting the draws before the last mix begins."""
     mixture = open_mixture(mixes, stride=run.window.stride)
     return Sampler(
         mixture.streams,
@@ -179,7 +179,7 @@ def _sampler(run: Run, mixes: Sequence[Blend]) -> Sampler:
 
 
 def _groups(sampler: Sampler, mix: Blend) -> Iterator[Group]:
-    """Yield the streams of each of the data with its weight; all together if there are none."""
+    """Yield the streams and the weight of each of the data; one group if none has a weight."""
     entries = parse_blend(mix)
     weights = dict.fromkeys(entry.weight for entry in entries)
     parts = [entries] if weights == {None: None} else [[entry] for entry in entries]
@@ -191,7 +191,7 @@ def _groups(sampler: Sampler, mix: Blend) -> Iterator[Group]:
 
 
 def check_can_follow(run: Run) -> None:
-    """Check that newer manifests can come, and meet no other changes of the mix that a user gives.
+    """Check that a run can follow newer manifests without conflict with other changes of its mix.
 
     Raises:
         UserError: the data are published, change at given positions, or have capped epochs.

@@ -1,7 +1,7 @@
 """The documents of a training step, and the steps at which a document is seen.
 
-The sampler is inverted for the second question, so neither one replays a run. A run that switched
-to newer manifests has eras: what was removed counts from the switch on that took the removal.
+The second question is answered by inverting the sampler, so no run is replayed. A run that switched
+to newer manifests has eras: a removal takes effect at the switch that read it.
 
     step ─▶ positions ─▶ draws ─▶ windows ─▶ pieces of documents
     document ─▶ windows with a piece of it, epoch by epoch ─▶ positions ─▶ steps
@@ -33,7 +33,7 @@ from shards.sampling.windows import (
 )
 
 ORIGIN = ("source", "path", "position", "id", "url")
-"""Columns that say where a document comes from; a corpus has some of them."""
+"""Columns about the origin of a document; a corpus has some of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +41,15 @@ class TracedDocument:
     """A document that a run may train on."""
 
     stream: int
-    """Index into the sampler's streams."""
+    """The index of the stream in the sampler's streams."""
     shard: int
-    """Index into the stream's shards."""
+    """The index of the shard in the stream's shards."""
     row: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class TracedSample:
-    """A window at a position, and what is in it."""
+    """A window at a position, with its content."""
 
     step: int
     position: int
@@ -58,13 +58,13 @@ class TracedSample:
     epoch: int
     shard: int
     window: int
-    """Number in the shard."""
+    """The number of the window in the shard."""
     pieces: Sequence[DocumentSpan]
-    """Runs of the shard's tokens by document, removed documents left out."""
+    """Runs of the shard's tokens by document, without removed documents."""
 
 
 class Tracer:
-    """Answers for one run, given by its options."""
+    """Traces documents and steps of one run, which is given by its options."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -80,7 +80,7 @@ class Tracer:
         self._vocabulary = cache(WindowVocabulary.of)
 
     def shard(self, stream: int, number: int, *, position: int | None = None) -> Shard:
-        """Return a shard of a stream, opened once, as it is at a position or at the end."""
+        """Return a shard of a stream, opened once, with its state at a position or at the end."""
         era = len(self._starts) - 1 if position is None else self._era(position)
         return self._documents(era, stream).shard(number)
 
@@ -100,7 +100,7 @@ class Tracer:
         return bisect_right(self._starts, position) - 1
 
     def manifest_number(self, sample: TracedSample) -> int | None:
-        """Return the number of the manifest that a sample was read by; None: the newest."""
+        """Return the number of the manifest that a sample was read with; None: the newest."""
         directory = self.sampler.streams[sample.stream].dataset.directory
         return self._numbers[self._era(sample.position)].get(str(directory))
 
@@ -141,10 +141,10 @@ class Tracer:
         return span_pieces(shard, begin, end)
 
     def samples_of(self, document: TracedDocument, *, until: int | None) -> list[TracedSample]:
-        """Return the samples with a piece of a document, by position; none while it is removed.
+        """Return the samples with a piece of a document, by position, except while it is removed.
 
         Args:
-            document: one that `find` returned.
+            document: a document that `find` returned.
             until: the step to stop before; None: stop after the first epoch of its stream.
         """
         stream, shard = document.stream, document.shard
@@ -156,7 +156,7 @@ class Tracer:
         return list(self._samples_at(positions))
 
     def _all_positions(self, document: TracedDocument, *, until: int | None) -> list[int]:
-        """Return the positions of a document's windows, were it not removed."""
+        """Return the positions of a document's windows, ignoring removals."""
         if until is None:
             return self._positions(document, epoch=0)
         end = self.run.position_of(until)
@@ -166,14 +166,15 @@ class Tracer:
             in_epoch = self._positions(document, epoch=epoch)
             positions += (position for position in in_epoch if position < end)
             # In a common stream, adjacent epochs may overlap by some positions: look at one more
-            # epoch after the first that is too late.
+            # epoch
+            # after the first that is too late.
             late_epochs = 0 if in_epoch and in_epoch[0] < end else late_epochs + 1
             if late_epochs == 2:  # noqa: PLR2004
                 break
         return sorted(positions)
 
     def _positions(self, document: TracedDocument, *, epoch: int) -> list[int]:
-        """Return the sorted positions of a document's windows in an epoch, those ever drawn."""
+        """Return the sorted positions of a document's windows that are drawn in an epoch."""
         stream, shard = document.stream, document.shard
         positions = (
             self.sampler.position_of(stream, shard=shard, window=window, epoch=epoch)
@@ -182,7 +183,7 @@ class Tracer:
         return sorted(position for position in positions if position is not None)
 
     def _windows(self, document: TracedDocument, *, epoch: int) -> list[int]:
-        """Return the windows with a piece of a document in an epoch, were it not removed."""
+        """Return the windows with a piece of a document in an epoch, ignoring removals."""
         stream = document.stream
         shard, spec = self.shard(stream, document.shard), self.sampler.window
         shard = replace(shard, removed=shard.removed[:0])
@@ -203,13 +204,13 @@ class Tracer:
         ]
 
     def find(self, text: str) -> list[TracedDocument]:
-        """Return the documents with a name, from all streams of the run.
+        """Return the documents with a name in all streams of the run.
 
         Args:
             text: SHARD:ROW as `describe` writes it, PATH:POSITION of the input, an id or a URL.
 
         Raises:
-            UserError: there is none.
+            UserError: no document has the name.
         """
         streams, names = self.sampler.streams, DocumentQuery([text])
         documents = [
@@ -232,7 +233,7 @@ class Tracer:
         )
 
     def describe(self, document: TracedDocument) -> str:
-        """Return SHARD:ROW of a document and where it comes from."""
+        """Return SHARD:ROW of a document and its origin."""
         shard = self.shard(document.stream, document.shard)
         names = [name for name in ORIGIN if name in shard.documents.column_names]
         origin = {name: shard.value(name, document.row) for name in names}
@@ -240,13 +241,13 @@ class Tracer:
 
 
 def described(shard: str, row: int, origin: Mapping[str, Any]) -> str:
-    """Return SHARD:ROW of a document and what is known of its origin."""
+    """Return SHARD:ROW of a document and the known values of its origin."""
     known = [f"{name}={value}" for name, value in origin.items() if value not in (None, "")]
     return " ".join([f"{shard}:{row}", *known])
 
 
 def _number_in(run: Run, stream: Stream) -> int:
-    """Return the manifest number by which a run reads a stream last."""
+    """Return the manifest number with which a run last reads a stream."""
     numbers = (
         data.number
         for mix in reversed(run.mixes)

@@ -1,8 +1,9 @@
-"""Weights by the unseen text, so that all text is read once before any is read again.
+"""Weights in proportion to unseen text, so that all text is read once before any is repeated.
 
-A stream is in the epoch of the scatter that has read the least of it. The rest of that epoch
-in its scatters is *unseen*. Stages draw exactly that, all streams in proportion to it at any
-moment. They have 2^B periods of some thousand draws together. If a stream has u windows left,
+The epoch of a stream is that of the scatter that has read the least of the stream. The rest of
+that epoch in all scatters is *unseen*. Stages draw exactly the unseen windows, at any moment in
+proportion to those of each stream. Together they have 2^B periods of some thousand draws. If a
+stream has u windows left,
 
     u = q 2^B + r      stage b = 0 … B - 1 has 2^b periods with q + (bit b of r) draws of it,
                        one period more has q
@@ -23,7 +24,8 @@ from shards.sampling.sampler import Sampler
 from shards.sampling.stages import MixtureStage
 
 _PERIOD = 2**12
-"""Draws in a period of a stage, or up to twice as many: few, because each stage has a table."""
+"""The least draws in a period of a stage; a period has up to twice as many. The number is small
+because each stage has a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +33,7 @@ class Group:
     """Streams that have a share of the samples together."""
 
     share: Fraction
-    """In the same unit for all groups."""
+    """The share of the group, in the same unit for all groups."""
     streams: tuple[int, ...]
     """Indexes into the sampler's streams."""
 
@@ -41,8 +43,8 @@ def stages_until_seen(
 ) -> Iterator[MixtureStage]:
     """Yield stages from a position on, at whose end every window of the current epochs was drawn.
 
-    The last of them begins there; in it every window of a group weighs the same. A group that ends
-    before the others goes into its next epoch, because groups keep their shares.
+    The last stage begins at that end and gives equal weights to all windows of a group. A group
+    that ends before the others starts its next epoch, because groups keep their shares.
     """
     windows = sampler.partitions.windows_of_streams
     drawn = sampler.schedule.counts_until(start)
@@ -66,7 +68,7 @@ def _draws_until_a_group_ends(
 ) -> list[int]:
     """Return how often a scatter draws each stream until the first group has nothing left.
 
-    Groups that had nothing left before draw their windows alike, and do not count.
+    Groups that already have nothing left draw all their windows equally and do not count.
     """
     running = [group for group in groups if any(left[stream] for stream in group.streams)]
     lengths = {group: sum(left[stream] for stream in group.streams) for group in running}
@@ -81,13 +83,13 @@ def _draws_until_a_group_ends(
 
 
 def _exact_periods(draws: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield numbers of periods and the draws in each, which together are `draws`."""
+    """Yield numbers of periods with the draws in each; together they make up `draws`."""
     bits = max(0, (sum(draws) // _PERIOD).bit_length() - 1)
     for bit in range(bits):
         in_period = [(count >> bits) + (count >> bit & 1) for count in draws]
         if any(in_period):
             yield 1 << bit, in_period
-    # With very many streams each may have less than a draw in every period.
+    # With very many streams, each may have less than one draw per period.
     if any(last := [count >> bits for count in draws]):
         yield 1, last
 
@@ -102,7 +104,7 @@ def _epoch_ends(sampler: Sampler, drawn: Integers) -> Integers:
     scatters = np.arange(drawn.shape[0])[:, None]
     streams = np.arange(drawn.shape[1])[None]
     sizes = sampler.partitions.sizes[sampler.partitions.index_of(streams, scatters)]
-    # The k-th draw of scatter c from a common stream is draw k S + c of it.
+    # The k-th draw of scatter c from a common stream is draw k S + c of the stream.
     common, step = sampler.partitions.common, sampler.num_scatters
     read = np.where(common, drawn * step + scatters, drawn)
     epochs = np.maximum(-(-read // sizes).min(axis=0), 1)

@@ -14,12 +14,12 @@ cut(f + (i + 1)·s), where
             |  window 0  |   window 1   |   window 2: the last wraps over |
 
 cut(x) never decreases as x grows, so every token is in exactly one window, and a window has at most
-L = s + slack tokens. There are n = ⌈T / s⌉ windows whatever the phase: counting them takes only
-T. Each epoch has a phase of its own and so cuts in other places. Causal windows have slack 0
-and are cut exactly at x.
+L = s + slack tokens. There are n = ⌈T / s⌉ windows for any phase: their number depends only on T
+and s. Each epoch has its own phase and so cuts in other places. Causal windows have slack 0 and are
+cut exactly at x.
 
-Removed documents are left out of the window that covers them, which then is shorter and has more
-padding; the cuts and n do not change. A window without text carries no loss.
+Removed documents are left out of their windows, which become shorter and get more padding; the
+cuts and n do not change. A window without text carries no loss.
 """
 
 from dataclasses import dataclass
@@ -45,15 +45,15 @@ _CLS = 64
 
 @dataclass(frozen=True, kw_only=True)
 class WindowSpec:
-    """How a shard is cut; made by `glm_windows` and `causal_windows`."""
+    """Specifies how shards are cut; made by `glm_windows` and `causal_windows`."""
 
     kind: Literal["glm", "causal"]
     length: int
-    """L: the most tokens of the shard that a window holds."""
+    """L: the most tokens of the shard in a window."""
     slack: int = 0
     """How many tokens past its nominal position a cut may be."""
     num_cls: int = 0
-    """How many pieces of a window begin with `[CLS]`: the first ones."""
+    """The number of pieces of a window, counted from the first, that begin with `[CLS]`."""
 
     def __post_init__(self) -> None:
         if not 0 <= 2 * self.slack <= self.length or self.length < 1:
@@ -96,21 +96,21 @@ def num_windows(tokens: _Count, stride: int) -> _Count:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class WindowVocabulary:
-    """The properties of a vocabulary that windows are cut and padded by."""
+    """The properties of a vocabulary that are needed to cut and pad windows."""
 
     sentence_end: NDArray[np.bool_]
-    """By id: a text may be cut after this token."""
+    """Whether a text may be cut after a token, by id."""
     cls: int
     pad: int
 
     @property
     def size(self) -> int:
-        """Number of ids."""
+        """The number of ids."""
         return len(self.sentence_end)
 
     @classmethod
     def of(cls, dataset: Dataset) -> "WindowVocabulary":
-        """Return that of a dataset; eos replaces `cls` and `pad` if a tokenizer lacks them.
+        """Return the properties of a dataset's vocabulary; eos replaces a missing `cls` or `pad`.
 
         Raises:
             DamageError: the vocabulary is not the one that the manifest describes.
@@ -171,16 +171,16 @@ def _cut(shard: Shard, position: int, *, spec: WindowSpec, vocabulary: WindowVoc
 
 
 def _end_before(shard: Shard, row: int) -> int:
-    """Return where the document before a row ends by its length, which is where the row begins.
+    """Return where a row begins: where the document before it ends according to its length.
 
-    Offsets are searched without reading them all, so a damaged one may lead anywhere. A document
-    that starts before a position, and ends at the next offset, is the right one.
+    Offsets are searched without reading all of them, so a damaged offset may lead to a wrong row. A
+    document that starts before a position and ends at the next offset is the right one.
     """
     return shard.offsets.item(row - 1) + shard.lengths.item(row - 1) if row else 0
 
 
 def _torn(shard: Shard) -> DamageError:
-    """Return the error about the first document that does not begin where the one before ends."""
+    """Return the error about the first document that does not begin where the previous one ends."""
     begins = np.append(shard.offsets, shard.entry.tokens)
     ends = np.append(0, shard.offsets + shard.lengths)
     row = int((begins != ends).argmax())
@@ -189,7 +189,7 @@ def _torn(shard: Shard) -> DamageError:
 
 
 def foreign_token(shard: Shard, token: int, vocabulary: "WindowVocabulary") -> DamageError:
-    """Return the error that a shard has a token, given without its sign, beyond the vocabulary."""
+    """Return the error about a token (an unsigned integer) that is beyond the vocabulary."""
     signed = int(np.array(token, np.uint64).astype(shard.tokens.dtype))
     what = f"it holds token {signed}, and ids go from 0 to {vocabulary.size - 1}"
     return shard.damage(BIN, what)
@@ -204,7 +204,7 @@ class DocumentSpan(NamedTuple):
 
 
 def span_pieces(shard: Shard, begin: int, end: int) -> list[DocumentSpan]:
-    """Return the pieces of the ring positions [begin, end), removed documents left out.
+    """Return the pieces of the ring positions [begin, end) without removed documents.
 
     `begin` is below T, and `end` at most 2 T.
     """

@@ -1,4 +1,4 @@
-"""Addresses of files behind URLs: how they are printed, retried, and explained when they fail.
+"""Addresses of files behind URLs: checks them, retries requests and explains failures.
 
 Credentials and endpoints are left to each protocol's library, which takes them from the environment
 or from its own configuration files. They are never part of an address, because addresses are
@@ -45,7 +45,7 @@ def is_url(path: str) -> bool:
 
 
 def error_text(error: Exception) -> str:
-    """Return a library's error message: on one line, not too long."""
+    """Return a library's error message, shortened, on one line."""
     message = "; ".join([str(error).rstrip("."), *getattr(error, "__notes__", ())])
     text = " ".join(message.split()).rstrip(".")
     if not text:
@@ -58,10 +58,10 @@ def check_address(url: str, what: str = "The input") -> None:
 
     Args:
         url: The address.
-        what: The thing at the address; messages begin with it.
+        what: The name of the thing at the address; messages begin with it.
 
     Raises:
-        UserError: It contains a password or a query, or is a chain.
+        UserError: The address contains a password or a query, or is a chain of addresses.
     """
     if has_user(url):
         name = urlsplit(url).scheme.upper()
@@ -143,7 +143,7 @@ def retried(url: str, action: Callable[[], Result]) -> Result:
 
     Args:
         url: The address to name in the log.
-        action: Must be safe to repeat.
+        action: The request, which must be safe to repeat.
     """
     waits = iter(WAITS)
     while True:
@@ -160,7 +160,7 @@ def retried(url: str, action: Callable[[], Result]) -> Result:
 
 
 def s3_code(error: BaseException) -> str:
-    """Return the code that S3 gave an error, such as NoSuchKey; empty if the library has none."""
+    """Return the S3 code of an error, such as NoSuchKey; empty if the library reports none."""
     return str(_response(error).get("Error", {}).get("Code", ""))
 
 

@@ -1,14 +1,14 @@
-"""Arrow IPC files as they are found on disks, where anything may have happened to them.
+"""Opens Arrow IPC files that may be damaged.
 
-pyarrow believes the metadata of a file: how many rows a buffer holds, where a
-string begins. One flipped bit there can end the process. So nothing of a file is used before
+pyarrow trusts the metadata of a file: how many rows a buffer holds, where a string begins. One
+flipped bit there can crash the process. So each thing in a file is checked before its use:
 
-    opened             its header, its end and its schema make sense
-    readable           its buffers are as long as its rows need: costs nothing per row
-    check_places       its strings are in it: costs a comparison per row
-    check_values       what is about to be read are values
+    opened             its header, its end and its schema are valid
+    readable           its buffers are long enough for its rows: costs nothing per row
+    check_places       its strings are within the file: costs a comparison per row
+    check_values       the values about to be read are valid
 
-Numbers can be wrong and harmless: whoever calculates with them checks them itself.
+Wrong numbers do no harm here: code that calculates with them checks them itself.
 """
 
 import io
@@ -34,13 +34,13 @@ _Values = TypeVar("_Values", pa.Array, pa.ChunkedArray, pa.Table)
 
 @contextmanager
 def reraise_as_damage(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]:
-    """Make what pyarrow and numpy raise over a damaged file a DamageError that names it.
+    """Convert what pyarrow and numpy raise for a damaged file to a DamageError that names it.
 
-    Lack of memory is raised as it is.
+    Errors from a lack of memory are not converted.
 
     Raises:
-        DamageError: the block failed over the content of the file.
-        UserError: the disk, or the system, did not let it be read.
+        DamageError: the block failed because of the content of the file.
+        UserError: the disk or the system could not read the file.
     """
     try:
         yield
@@ -62,21 +62,21 @@ def opened(content: NDArray[np.uint8], path: AnyPath) -> pa.RecordBatchFileReade
     """Return a reader of the bytes of a file; `path` is for messages.
 
     Raises:
-        DamageError: they are no Arrow file.
+        DamageError: the bytes are not an Arrow file.
     """
     with reraise_as_damage(path):
         reader = pa.ipc.open_file(pa.py_buffer(content))
-        names = reader.schema.names  # as text: the bytes of a name may be anything
+        names = reader.schema.names  # as text: a name may contain any bytes
         if len(set(names)) < len(names):
             raise ValueError("two columns have one name")
     return reader
 
 
 def readable(rows: _Rows) -> _Rows:
-    """Return rows of a file after checking that each column is as long as it says.
+    """Return rows of a file after checking that each column has the length that it states.
 
     Raises:
-        pa.ArrowException: it is not, or has nulls that its schema excludes.
+        pa.ArrowException: a column is too short, or has nulls that its schema excludes.
     """
     rows.validate()
     for field, column in zip(rows.schema, rows.columns, strict=True):
@@ -86,10 +86,10 @@ def readable(rows: _Rows) -> _Rows:
 
 
 def read_all(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
-    """Return the rows of a file, mapped; each column is as long as it says.
+    """Return the rows of a file, mapped; the length of each column has been checked.
 
     Raises:
-        DamageError: they cannot be used.
+        DamageError: the rows cannot be used.
     """
     reader = opened(content, path)
     with reraise_as_damage(path):
@@ -97,12 +97,12 @@ def read_all(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
 
 
 def check_places(table: pa.Table, path: AnyPath) -> pa.Table:
-    """Return a table of a file after checking that all its strings are in it.
+    """Return a table of a file after checking that all its strings are within the file.
 
-    Whether they are text is not looked at, so that they need not be read.
+    The strings are not read, so they are not checked to be text.
 
     Raises:
-        DamageError: some do not.
+        DamageError: some strings are outside the file.
     """
     with reraise_as_damage(path):
         for column in table.columns:
@@ -118,11 +118,11 @@ _BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}
 def check_parquet(metadata: pq.FileMetaData) -> None:
     """Check that the footer of a Parquet file does not contradict itself about columns.
 
-    Where the metadata of a column are read, pyarrow ends the process if they do (an exception
-    of C++ that nobody catches). It raises where a column is to be read; here nothing is.
+    If a footer contradicts itself, reading the metadata of a column makes pyarrow end the process
+    (an uncaught C++ exception). Reading a column raises instead, but here no column is read.
 
     Raises:
-        OSError: It does.
+        OSError: It contradicts itself.
     """
     table = pq.ParquetFile(_Unreadable(), metadata=metadata, buffer_size=1 << 20)
     for group in range(metadata.num_row_groups):
@@ -131,7 +131,7 @@ def check_parquet(metadata: pq.FileMetaData) -> None:
 
 
 class _Unreadable(io.RawIOBase):
-    """A file that is longer than any, and of which nothing can be read."""
+    """A file of maximal length that cannot be read."""
 
     def readable(self) -> bool:
         return True
@@ -153,7 +153,7 @@ def check_values(values: _Values, path: AnyPath) -> _Values:
     """Return values of a file after reading all of them: strings, indices, bits of nulls.
 
     Raises:
-        DamageError: some cannot be used.
+        DamageError: some values cannot be used.
     """
     with reraise_as_damage(path):
         values.validate(full=True)

@@ -1,4 +1,4 @@
-"""Explains failed file operations on a disk: what happened and what to do."""
+"""Explains failed file operations on a disk and how to fix them."""
 
 import errno
 import os
@@ -24,7 +24,7 @@ def disk_errors_explained(path: Path) -> Iterator[None]:
 
 
 def explain(error: OSError, path: Path) -> UserError:
-    """Return an error that says which file operation on `path` failed, and what to do."""
+    """Return an error that names the failed operation on `path` and how to fix it."""
     number = _number(error)
     if number in (errno.ENOSPC, errno.EDQUOT):
         return UserError(
@@ -36,7 +36,7 @@ def explain(error: OSError, path: Path) -> UserError:
 
 
 def _number(error: OSError) -> int:
-    """Return the number of an error; of some of pyarrow's only the text says which one it is."""
+    """Return the number of an error; some errors of pyarrow have it only in their text."""
     if error.errno:
         return error.errno
     ends = (number for number in errno.errorcode if str(error).endswith(os.strerror(number)))

@@ -2,9 +2,9 @@
 
 A file is written under a temporary name next to its final one, synced to the disk and renamed. Its
 size and crc32c are computed while it is written, so that nobody has to read it again. A crash at
-any moment leaves the final name either untouched or complete, and at most a `.tmp-*` file besides.
-Behind a URL there is no rename: a file is written on this machine and then uploaded under its final
-name.
+any moment leaves the file with the final name either untouched or complete, and at most a `.tmp-*`
+file besides. Behind a URL there is no rename: a file is written on this machine and then uploaded
+under its final name.
 """
 
 import errno
@@ -40,10 +40,10 @@ _BUFFER_BYTES = 1 << 20
 
 
 def check_count(number: int) -> None:
-    """Check that a number may be a count, a size or a checksum.
+    """Check that a number can be a count, a size or a checksum.
 
     Raises:
-        ValueError: It is negative, or sums of 32,768 of them may overflow.
+        ValueError: The number is negative, or the sum of 32,768 such numbers may overflow.
     """
     if not 0 <= number <= 2**48:
         raise ValueError("this number is below 0, or larger than any that a dataset has")
@@ -65,7 +65,7 @@ class FileEntry:
 
 def crc32c_of(data: Bytes, value: int = 0) -> int:
     """Return the crc32c of `data`, continued from `value`, without copying the data."""
-    # google_crc32c accepts an array, but no memoryview.
+    # google_crc32c accepts an array, but not a memoryview.
     return int(google_crc32c.extend(value, np.frombuffer(data, np.uint8)))
 
 
@@ -86,7 +86,8 @@ def intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None = No
     Args:
         path: The file.
         entry: Its expected size and checksum.
-        sizes: Of the files in its folder, as `files` lists them; None asks for this file's.
+        sizes: The sizes of the files in its folder, as `files` lists them; None: look up the size
+            of this file.
     """
     if (size_if_there(path) if sizes is None else sizes.get(path.name, -1)) != entry.bytes:
         return False
@@ -117,7 +118,7 @@ def blocks(path: AnyPath) -> Iterator[Bytes]:
 class Handle(io.RawIOBase):
     """A file being written, with its size and crc32c; pyarrow's writers accept it as a sink.
 
-    Closing it does nothing to the file, which the block closes that writes it.
+    Closing the handle does not close the file; the block that writes the file does.
     """
 
     def __init__(self, file: BinaryIO, path: Path) -> None:
@@ -126,7 +127,7 @@ class Handle(io.RawIOBase):
         self._bytes = 0
         self._crc32c = 0
 
-    def write(self, data: Bytes) -> int:  # type: ignore[override]  # an array is no Buffer yet
+    def write(self, data: Bytes) -> int:  # type: ignore[override]  # an array is not a Buffer yet
         """Append contiguous data and return its size in bytes."""
         view = np.frombuffer(data, np.uint8)
         try:  # A context manager would cost more than a small write.
@@ -139,7 +140,7 @@ class Handle(io.RawIOBase):
 
     @property
     def entry(self) -> FileEntry:
-        """Size and checksum of the bytes written so far; after the block, of the whole file."""
+        """The size and checksum of the bytes written so far; after the block, of the whole file."""
         return FileEntry(bytes=self._bytes, crc32c=self._crc32c)
 
     def tell(self) -> int:
@@ -147,7 +148,7 @@ class Handle(io.RawIOBase):
         return self._bytes
 
     def writable(self) -> bool:
-        """Return True; pyarrow asks."""
+        """Return True, because pyarrow calls this."""
         return True
 
 
@@ -155,8 +156,8 @@ class Handle(io.RawIOBase):
 def atomic_write(path: AnyPath) -> Iterator[Handle]:
     """Yield a handle whose content appears under `path` when the block ends without exception.
 
-    Missing parent folders are created. On an exception the temporary file is removed. For a URL it
-    is an unnamed file in the folder for temporary files (TMPDIR).
+    Missing parent folders are created. On an exception the temporary file is removed. For a URL the
+    temporary file has no name and is in the folder for temporary files (TMPDIR).
 
     Raises:
         UserError: The disk is full, the folder is not writable, or the like.
@@ -230,8 +231,8 @@ def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller chec
     """Return the value in a JSON file: one that `canonical` can write.
 
     Raises:
-        DamageError: The file is missing or not valid JSON; or it has numbers that are not finite,
-            text that is no Unicode, or a depth that no file of ours has.
+        DamageError: The file is missing, is not valid JSON, has numbers that are not finite or text
+            that is not Unicode, or is nested deeper than any file of ours.
     """
     content = map_bytes(path).tobytes()
     try:
@@ -249,7 +250,7 @@ def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller chec
 
 
 _MAX_DEPTH = 64
-"""Of lists and objects in each other; ten times what any file of ours has."""
+"""The most levels of nested lists and objects: ten times as many as any file of ours has."""
 
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 
@@ -263,14 +264,14 @@ def _depth(content: bytes) -> int:
 
 @contextmanager
 def shape_expected(path: AnyPath, advice: str) -> Iterator[None]:
-    """Explain what goes wrong in the block, which uses JSON that may have any shape.
+    """Explain errors in the block, which uses JSON that may have any shape.
 
     Args:
         path: The file that holds it.
         advice: A hint for the user.
 
     Raises:
-        DamageError: Something is missing, or is not of the type or the size that is expected.
+        DamageError: A value is missing, or has an unexpected type or size.
     """
     try:
         yield
@@ -307,7 +308,7 @@ def check_size(path: AnyPath, found: int, *, expected: int) -> None:
     """Check that a file has the size that the manifest says.
 
     Raises:
-        DamageError: It has another one.
+        DamageError: The size differs.
     """
     if found != expected:
         raise DamageError(
@@ -360,23 +361,23 @@ def whole_bytes(path: AnyPath, entry: FileEntry) -> NDArray[np.uint8]:
 def files(folder: AnyPath, *, unfinished: bool = False) -> dict[str, int]:
     """Return the sizes in bytes of all files below a folder, by relative path, sorted.
 
-    Unfinished files are left out unless asked for. A folder that does not exist has no files.
+    Unfinished files are left out unless requested. A folder that does not exist has no files.
     """
     if isinstance(folder, RemotePath):
         return dict(sorted(folder.files().items()))
     sizes = {}
     for path in sorted(folder.rglob("*")):
-        with suppress(FileNotFoundError):  # deleted while we looked
+        with suppress(FileNotFoundError):  # deleted while we listed the folder
             if path.is_file() and (unfinished or not path.name.startswith(TEMPORARY)):
                 sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
     return sizes
 
 
 def delete(path: AnyPath) -> None:
-    """Delete a file, or a folder with all that is in it; of a link only the link.
+    """Delete a file, a folder with all its content, or a link without its target.
 
     Raises:
-        UserError: It cannot be deleted; on a disk also if it is not there.
+        UserError: It cannot be deleted, or is on a disk and does not exist.
     """
     if isinstance(path, RemotePath):
         if names := path.files():
@@ -392,9 +393,9 @@ def delete(path: AnyPath) -> None:
 
 
 def hard_link(source: AnyPath, target: Path) -> bool:
-    """Link a file to a second name, which is not used yet; return False if that is not possible.
+    """Give a file a second name, which must be unused; return False if that is not possible.
 
-    A symbolic link as the source stands for its file.
+    If the source is a symbolic link, its target is linked.
 
     Raises:
         UserError: The folder is not writable, or the like.

@@ -1,4 +1,4 @@
-"""The Hugging Face hub: names of its repositories, and what it answers in plain words.
+"""The Hugging Face hub: names of its repositories, and readable explanations of its errors.
 
 OWNER/NAME              the newest commit of the main branch
 OWNER/NAME@REVISION     a branch, a tag or a commit
@@ -16,7 +16,7 @@ from shards.secrets import without_secrets
 from shards.storage.address import error_text
 
 PREFIX = "hf:"
-"""Before a name, where a path could stand as well."""
+"""The prefix of a name where a path is also accepted."""
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 _SNAPSHOT = re.compile(r"/datasets--([\w.-]+)--([\w.-]+)/snapshots/([0-9a-f]{40})(?![0-9a-f])")
@@ -34,13 +34,13 @@ class HubName:
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
-        """Return the repository that OWNER/NAME[@REVISION] names; None of any other text."""
+        """Return the repository that OWNER/NAME[@REVISION] names; None for any other text."""
         match = _NAME.fullmatch(text)
         return match and cls(match["repository"], match["revision"])
 
     @classmethod
     def of_snapshot(cls, path: str) -> Self | None:
-        """Return the dataset and the commit that a folder of the cache has; None of another one."""
+        """Return the dataset and the commit of a folder in the cache; None for any other folder."""
         match = _SNAPSHOT.search(path)
         return match and cls(f"{match[1]}/{match[2]}", match[3])
 
@@ -49,7 +49,7 @@ class HubName:
 
     @property
     def url(self) -> str:
-        """The address of the dataset, as fsspec takes it."""
+        """The address of the dataset in the form that fsspec takes."""
         at = f"@{quote(self.revision, safe='')}" if self.revision else ""
         return f"hf://datasets/{self.repository}{at}"
 
@@ -58,7 +58,7 @@ def dataset_name(text: str) -> HubName:
     """Return the dataset that OWNER/NAME[@REVISION] names, with or without hf: before it.
 
     Raises:
-        UserError: It names none.
+        UserError: The text is not a valid name.
     """
     name = HubName.parse(text.removeprefix(PREFIX))
     if name is None:
@@ -69,22 +69,22 @@ def dataset_name(text: str) -> HubName:
     return name
 
 
-# The hub's library takes a second to import, and most commands need none of it: so each function
+# The hub's library takes a second to import, and most commands do not need it: so each function
 # that uses it imports it.
 
 
 def endpoint() -> str:
-    """Return the address of the hub, as messages name it."""
+    """Return the address of the hub for messages."""
     from huggingface_hub import constants  # noqa: PLC0415  see above
 
     return without_secrets(constants.ENDPOINT)
 
 
 def quiet(*, bars: bool = False) -> None:
-    """Let the hub's library show only its errors.
+    """Make the hub's library show only errors.
 
     Args:
-        bars: Let it show its progress too, on a terminal.
+        bars: Whether it shows progress bars on a terminal as well.
     """
     from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415  see above
 
@@ -94,12 +94,12 @@ def quiet(*, bars: bool = False) -> None:
 
 
 def reason(error: Exception, name: HubName, *, kind: str) -> str:
-    """Return why the hub does not answer a request, in plain words.
+    """Explain in plain words why a request to the hub failed.
 
     Args:
-        error: Of the hub's library, or of its HTTP library.
+        error: An error of the hub's library or of its HTTP library.
         name: The requested repository.
-        kind: A model or a dataset.
+        kind: The kind of repository, such as a model or a dataset.
     """
     from huggingface_hub import errors  # noqa: PLC0415  see above
 

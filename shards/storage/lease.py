@@ -1,12 +1,12 @@
-"""A lock on a folder behind a URL, where no lock ends with its process: a lease that is renewed.
+"""Locks a folder behind a URL with a lease, because no lock there ends with its process.
 
     .lock/alone             an exclusive holder; the storage lets only one writer create it
     .lock/shared-<random>   one of several holders that share the folder
 
 A holder rewrites its file every few seconds. Its lease is taken over once the file has not changed
-for DEAD_AFTER, or at once if the holder was a process of this machine that has ended: it has left a
-mark in the folder for temporary files, whose lock ends with the process. Clocks of different
-machines are never compared.
+for DEAD_AFTER, or at once if the holder was a process of this machine that has ended: such a
+process leaves a mark in the folder for temporary files, whose lock ends with the process. Clocks of
+different machines are never compared.
 """
 
 import fcntl
@@ -32,10 +32,11 @@ RENEWED_AFTER = 10.0
 """Seconds between renewals."""
 
 DEAD_AFTER = 180.0
-"""Seconds without renewal after which a holder counts as dead: time for two requests that hang."""
+"""Seconds without renewal after which a holder counts as dead: enough for two requests that
+hang."""
 
 SETTLED_AFTER = 3.0
-"""Seconds to wait after replacing a dead holder: by then any rival that did the same is visible."""
+"""Seconds to wait after replacing a dead holder; by then the file of any rival is visible."""
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -44,13 +45,13 @@ _LOG = logging.getLogger("corpusmill")
 def lease_dir(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterator[None]:
     """Hold a folder while the block runs.
 
-    A process that was suspended for minutes and finds its lease taken over exits at once. It has
-    written only whole files, which do no harm.
+    A process that was suspended for minutes and whose lease was taken over exits at once. It has
+    only written whole files, which do no harm.
 
     Args:
         folder: The folder to hold.
-        shared: As of `locked`, and so is `wait`.
-        wait: Wait, however long, while another holds it.
+        shared: Hold it together with other processes that also pass `shared`, instead of alone.
+        wait: Wait without limit while another process holds it.
 
     Raises:
         UserError: Another process holds the folder.
@@ -59,7 +60,7 @@ def lease_dir(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterat
     with _marked(lease.token):
         while True:
             try:
-                lease.acquire()  # which looks at another holder for some seconds
+                lease.acquire()  # which watches another holder for some seconds
                 break
             except _Held:
                 if not wait:
@@ -97,7 +98,7 @@ class _Lease:
         return json.dumps(state).encode()
 
     def acquire(self) -> None:
-        """Create the file, then look for others: of two that do so, at least one sees the other."""
+        """Create the file, then look for others: of two processes, at least one sees the other."""
         replaced = False
         while not self.file.create(self.content()):
             self._evict_if_dead(self.file)
@@ -125,7 +126,7 @@ class _Lease:
             return False
 
     def _others(self) -> list[RemotePath]:
-        """Return the files of the holders that this one excludes."""
+        """Return the files of holders that conflict with this one."""
         lock = self.folder / ".lock"
         return [
             lock / name
@@ -134,10 +135,10 @@ class _Lease:
         ]
 
     def _evict_if_dead(self, file: RemotePath) -> None:
-        """Delete the file of another holder if that is dead.
+        """Delete the file of another holder if the holder is dead.
 
         Raises:
-            UserError: It is alive.
+            UserError: The holder is alive.
         """
         try:
             before = file.read()
@@ -153,7 +154,7 @@ class _Lease:
                 time.sleep(1)
                 if file.read() != before:
                     raise _held_by(self.folder, before)
-            if file.read() == before:  # else another process has just taken it over
+            if file.read() == before:  # otherwise another process has just taken it over
                 file.unlink(missing_ok=True)
         except FileNotFoundError:  # its holder has just released it
             return
@@ -181,7 +182,7 @@ class _Lease:
 
 
 _ODD = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
-"""Errors about the content of a lease that another program wrote."""
+"""Errors that the content of a lease can cause if another program wrote it."""
 
 
 class _Held(UserError):

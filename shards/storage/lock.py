@@ -1,4 +1,4 @@
-"""A lock on a folder: for one writer, or for several that share it."""
+"""Locks a folder for one process, or for several that share it."""
 
 import fcntl
 import logging
@@ -18,7 +18,7 @@ _LOG = logging.getLogger("corpusmill")
 
 
 LOCK = ".lock"
-"""The file in a locked folder; it names who holds the lock, and stays."""
+"""The file in a locked folder, which names the holder of the lock and is never deleted."""
 
 
 @contextmanager
@@ -27,15 +27,15 @@ def lock_dir(
 ) -> Iterator[None]:
     """Hold the folder for this process while the block runs.
 
-    The lock is `flock` on `folder/.lock`, which ends with the process, however that ends. Programs
-    that this process starts do not inherit it; a forked child does, until it ends. For a URL the
+    The lock is `flock` on `folder/.lock`, which always ends with the process. Programs that this
+    process starts do not inherit the lock; a forked child does, until it ends. For a URL the
     lock is a lease (lease.py).
 
     Args:
         folder: The folder to hold.
-        shared: Hold it together with other processes that ask for the same, instead of alone.
-        wait: Wait, however long, while another process or thread holds it.
-        flag: The flag that names the folder, for the error.
+        shared: Hold it together with other processes that also pass `shared`, instead of alone.
+        wait: Wait without limit while another process or thread holds it.
+        flag: The flag that names the folder, for the error message.
 
     Raises:
         UserError: Another process holds the folder, or the lock file cannot be locked.
@@ -59,7 +59,7 @@ def lock_dir(
 
 
 def _owner() -> str:
-    """Return who holds the locks of this process, as part of a message."""
+    """Describe this process as the holder of a lock, as part of a message."""
     job = os.environ.get("SLURM_JOB_ID")
     owner = f"process {os.getpid()} on host {socket.gethostname()}"
     return f"{owner} (Slurm job {job})" if job else owner

@@ -1,11 +1,11 @@
-"""Files behind URLs: a class that answers as pathlib's Path does for files on disks.
+"""Files behind URLs: a class with the interface of pathlib's Path.
 
-Callers take either (AnyPath). Actions that pathlib lacks, or does not do durably, are functions
-of files.py that take either too; which one it is only this package knows.
+Callers accept both kinds of path (AnyPath). Actions that pathlib lacks, or does not do durably, are
+functions of files.py, which accept both too; only this package distinguishes the two.
 
 Nothing is renamed or appended to. A file appears whole under its final name, by one request, or by
 the request that completes a multipart upload. Every request is repeated while its failure may be
-transient. fsspec chooses the library for a protocol; credentials are up to that library.
+transient. fsspec chooses the library for a protocol, and that library finds the credentials.
 """
 
 import logging
@@ -56,7 +56,7 @@ class RemotePath:
 
     @property
     def parent(self) -> "RemotePath":
-        """The folder."""
+        """The folder that contains the file."""
         return RemotePath(self.url.rpartition("/")[0])
 
     def with_name(self, name: str) -> "RemotePath":
@@ -84,13 +84,13 @@ class RemotePath:
         return int(info["size"]) if info["type"] == "file" else -1
 
     def exists(self) -> bool:
-        """Return whether there is such a file; folders exist only through the files in them."""
+        """Return whether the file exists; a folder exists only if there are files in it."""
         return self.size() >= 0
 
     is_file = exists
 
     def read(self, start: int = 0, stop: int | None = None) -> bytes:
-        """Return the bytes of the file, all or those from `start` to `stop`.
+        """Return the bytes of the file, all of them or those from `start` to `stop`.
 
         Raises:
             FileNotFoundError: There is no such file.
@@ -138,9 +138,9 @@ class RemotePath:
         self._request(lambda system, key: system.pipe_file(key, data), done="written")
 
     def create(self, data: bytes) -> bool:
-        """Create the file with these bytes unless it exists; return whether it now is ours.
+        """Create the file with these bytes unless it exists; return whether this call created it.
 
-        The storage decides, by a conditional request: of two writers only one creates the file.
+        A conditional request makes the storage decide: of two writers only one creates the file.
 
         Raises:
             UserError: It cannot be written.
@@ -150,14 +150,14 @@ class RemotePath:
             try:
                 system.pipe_file(key, data, mode="create")
             except OSError as error:
-                if s3_code(error) != "PreconditionFailed":  # S3's word for a file that exists
+                if s3_code(error) != "PreconditionFailed":  # S3's code for a file that exists
                     raise
                 raise FileExistsError(str(error)) from error
 
         try:
             self._request(create, done="written")
         except FileExistsError:
-            # The answer may have been lost after the file was created; then it is our own.
+            # The response may have been lost after we created the file; then the file is ours.
             try:
                 return self.read() == data
             except FileNotFoundError:  # its owner has just deleted it
@@ -216,10 +216,10 @@ class RemotePath:
             self._request(remove, done="deleted")
 
     def _request(self, action: Callable[[Any, str], Result], *, done: str = "read") -> Result:
-        """Return the result of `action` on fsspec's file system and its key of this file.
+        """Return the result of `action` for fsspec's file system and the key of this file.
 
-        Transient failures are retried. That a file exists or is missing is raised for the caller to
-        judge; any other failure becomes a UserError.
+        Transient failures are retried. FileExistsError and FileNotFoundError are passed to the
+        caller; any other failure becomes a UserError.
         """
         existence_error: FileNotFoundError | FileExistsError | None = None
         with explained(self.url, "The file", done=done):
@@ -240,7 +240,7 @@ AnyPath = Path | RemotePath
 
 
 def any_path(text: str) -> AnyPath:
-    """Return the path that a user gave as a path or a URL.
+    """Convert a path or URL that a user gave to a path.
 
     Raises:
         UserError: The URL contains a secret or a wildcard, or is a chain of addresses.
@@ -263,12 +263,12 @@ def relative(path: AnyPath, folder: AnyPath) -> str:
 
 
 def file_system(url: str) -> tuple[Any, str]:
-    """Return fsspec's file system for a URL, and its key of the file or folder there.
+    """Return fsspec's file system for a URL, and the key of the file or folder in it.
 
-    It caches no listings. It repeats a request at once, up to twice, which helps when one of many
-    concurrent requests fails; longer outages are left to `retried`.
+    The file system caches no listings. It repeats a request immediately, up to twice, which helps
+    when one of many concurrent requests fails; `retried` handles longer outages.
     """
-    # Part of an extra, and slow to import: only where a URL is used.
+    # Part of an extra and slow to import: imported only if a URL is used.
     import fsspec  # noqa: PLC0415 - see above
 
     scheme = urlsplit(url).scheme

@@ -1,7 +1,7 @@
-"""Files and tables of which only the parts asked for are read, on a disk or behind a URL.
+"""Reads only the requested parts of files and tables, on a disk or behind a URL.
 
-A file on a disk is mapped. Behind a URL the bytes live in an anonymous mapping as long as the file:
-pages into which nothing was fetched take no memory.
+A file on a disk is mapped. Behind a URL the bytes are kept in an anonymous mapping of the file's
+length, whose pages take no memory until bytes are fetched into them.
 """
 
 import mmap
@@ -20,19 +20,20 @@ from shards.storage.files import size as file_size
 from shards.storage.remote import AnyPath, RemotePath
 
 SMALL_BYTES = 256 << 10
-"""A file up to this size is fetched whole: waiting for the first byte takes longer than reading."""
+"""Files up to this size are fetched whole: waiting for the first byte takes longer than reading."""
 
 END_BYTES = 64 << 10
-"""Bytes at the end of a larger table that are fetched first: the footer (24 bytes per block)."""
+"""How many bytes at the end of a larger table are fetched first, for the footer (24 bytes per
+block)."""
 
 BLOCK_ROWS = 4096
-"""Rows of a table that lie together, all their columns: the least that a request fetches."""
+"""Rows of a block, which stores all their columns together: the least that a request fetches."""
 
 GAP_BYTES = 64 << 10
 """Ranges closer than this are fetched as one."""
 
 AT_ONCE = 16
-"""Files that a task reads concurrently: most of a request's time is waiting for its first byte."""
+"""How many files a task reads concurrently, because requests mostly wait for their first byte."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -41,10 +42,10 @@ Result = TypeVar("Result")
 def side_by_side(
     read: Callable[[Item], Result], items: Iterable[Item], *, where: AnyPath
 ) -> list[Result]:
-    """Return the result of `read` for each item, in order; behind a URL several are read at once.
+    """Return the result of `read` for each item, in order; read items behind a URL concurrently.
 
     Args:
-        read: Reads one item; behind a URL it is called from several threads.
+        read: Reads one item; for items behind a URL it is called from several threads.
         items: The items to read.
         where: A path in the storage that holds them.
     """
@@ -55,7 +56,7 @@ def side_by_side(
 
 
 _size = lru_cache(maxsize=1 << 16)(file_size)
-"""Of finished files, each asked for once per process."""
+"""The sizes of finished files, each looked up once per process."""
 
 
 def forget_sizes() -> None:
@@ -66,16 +67,16 @@ def forget_sizes() -> None:
 class SparseFile:
     """A file whose parts are fetched before they are used; `data` is uint8[size].
 
-    On a disk it is mapped, and there is nothing to fetch or to give back. Behind a URL it is zero
+    On a disk the file is mapped, and fetch and release do nothing. Behind a URL `data` is zero
     where nothing was fetched yet.
     """
 
     def __init__(self, path: AnyPath) -> None:
-        """Map a file, or ask for its size.
+        """Map a file on a disk, or look up the size of one behind a URL.
 
         Raises:
             DamageError: There is no such file.
-            UserError: The storage does not answer.
+            UserError: The storage does not respond.
         """
         self._remote = path if isinstance(path, RemotePath) else None
         if self._remote is None:
@@ -87,10 +88,10 @@ class SparseFile:
         self._fetched = np.zeros((0, 2), np.int64)
 
     def fetch(self, ranges: np.ndarray) -> None:
-        """Fetch those ranges that were not fetched before; ranges close together become one.
+        """Fetch the ranges that were not fetched before; ranges close together are fetched as one.
 
         Args:
-            ranges: int64[n, 2], the first byte of each and the byte after its last.
+            ranges: int64[n, 2], the first byte of each range and the byte after its last.
         """
         if self._remote is None:
             return
@@ -106,7 +107,7 @@ class SparseFile:
         self._fetched = join_ranges(np.concatenate([self._fetched, np.array(missing)]), gap=0)
 
     def release(self, start: int, stop: int) -> None:
-        """Give back the memory of a range of bytes: they are fetched again when asked for."""
+        """Free the memory of a range of bytes, which are fetched again when needed."""
         if self._remote is None:
             return
         first, last = -(-start // mmap.PAGESIZE), stop // mmap.PAGESIZE
@@ -122,10 +123,10 @@ class SparseFile:
 
 
 class SparseTable:
-    """A table in the blocks that write_table made of its rows, on a disk or behind a URL.
+    """A table in blocks, as write_table stored it, on a disk or behind a URL.
 
-    The footer is read first, which says where the blocks lie, then the blocks that hold the rows
-    asked for. The layout is that of the Arrow IPC file format (File.fbs and Message.fbs of
+    First the footer is read, which has the positions of the blocks, then the blocks that hold the
+    requested rows. The layout is that of the Arrow IPC file format (File.fbs and Message.fbs of
     apache/arrow).
     """
 
@@ -133,13 +134,13 @@ class SparseTable:
         """Fetch the footer.
 
         Raises:
-            DamageError: There is no such file, or it holds no table.
+            DamageError: There is no such file, or it is not a table.
         """
         self._path = path
         self._file = SparseFile(path)
         with reraise_as_damage(path):
             footer = self._footer()
-            # pyarrow verifies a footer: what it refuses is not looked at.
+            # pyarrow verifies a footer: our code only parses footers that pyarrow accepts.
             self._reader = opened(self._file.data, path)
             self._dictionaries = _blocks(footer, _DICTIONARIES)
             self._blocks = _blocks(footer, _BATCHES)
@@ -158,7 +159,7 @@ class SparseTable:
         return self._file.data[start : size - len(ending)].tobytes()
 
     def _check_blocks(self) -> None:
-        """Check that each block is in the file, after those before it."""
+        """Check that each block is within the file and follows the previous one."""
         for blocks in (self._dictionaries, self._blocks):
             ends = np.concatenate([[0], blocks.ravel(), [len(self._file.data)]])
             if (ends[1:] < ends[:-1]).any():
@@ -174,16 +175,16 @@ class SparseTable:
 
     @property
     def num_blocks(self) -> int:
-        """How many blocks it has; all but the last have BLOCK_ROWS rows."""
+        """The number of blocks; all except the last have BLOCK_ROWS rows."""
         return len(self._blocks)
 
     @property
     def block_bytes(self) -> int:
-        """Size of a block; the last may be smaller."""
+        """The size of a block in bytes; the last may be smaller."""
         return int(self._blocks[0, 1] - self._blocks[0, 0]) if len(self._blocks) else 0
 
     def release(self, first: int, last: int) -> None:
-        """Give back the memory of neighbouring blocks; nothing read from them may be in use."""
+        """Free the memory of neighbouring blocks; nothing read from them may be in use."""
         self._file.release(int(self._blocks[first, 0]), int(self._blocks[last - 1, 1]))
 
     def read(self, first: int, last: int) -> pa.Table:
@@ -211,14 +212,14 @@ class SparseTable:
     def row_of(self, key: str, bound: int) -> int:
         """Return the first row whose key is not below a bound; the table is sorted by the key.
 
-        Keys are uniformly distributed hashes (uint64): the k-th of n lies near k / n of their
-        range (spread_of), off by about the square root of n. So the blocks around that guess are
-        fetched, and more of them if the row turns out to lie outside.
+        Keys are uniformly distributed hashes (uint64): the k-th of n is near k / n of their range
+        (spread_of), give or take about the square root of n rows. So the blocks around that guess
+        are fetched, and more if the row turns out to be outside.
         """
         num, low, high = len(self._blocks), self._spread.low, self._spread.high
         if bound <= low or not num:
             return 0
-        rows = num * BLOCK_ROWS - BLOCK_ROWS // 2  # the last block is taken to be half full
+        rows = num * BLOCK_ROWS - BLOCK_ROWS // 2  # the last block is assumed to be half full
         guess = rows * (min(bound, high) - low) // (high - low)
         slack = 64 + 2 * int(rows**0.5)
         while True:
@@ -234,11 +235,11 @@ class SparseTable:
 
 
 def spread_of(schema: pa.Schema) -> Range:
-    """Return the range of the hashes that a table is sorted by: all, unless its schema says.
+    """Return the range of the hashes that a table is sorted by; by default all hashes.
 
     Raises:
-        ValueError: it says no range.
-        KeyError: it says something else.
+        ValueError: the range in the schema is not a range.
+        KeyError: a bound is missing in the schema.
     """
     if not schema.metadata:
         return EVERYTHING
@@ -252,7 +253,7 @@ def sorted_keys(table: pa.Table, key: str) -> np.ndarray:
     """Return the column (uint64) by which a table is sorted.
 
     Raises:
-        ValueError: it is no such column.
+        ValueError: the column is not a sorted key.
     """
     column = table[key]
     if column.type != pa.uint64() or column.null_count:
@@ -264,9 +265,9 @@ def sorted_keys(table: pa.Table, key: str) -> np.ndarray:
 
 
 def copy_rows(table: pa.Table) -> pa.Table:
-    """Return a table that keeps no more memory than its rows take: tasks hold many at once.
+    """Copy a table so that it keeps only the memory of its rows, because tasks hold many tables.
 
-    Rows taken from another table share its dictionaries, and with them the buffer it was read from.
+    Otherwise rows share the dictionaries of their table, and so keep its whole buffer alive.
     """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, table.schema) as writer:
@@ -301,7 +302,7 @@ _BLOCK = np.dtype(
 
 
 def _blocks(footer: bytes, field: int) -> np.ndarray:
-    """Return where the blocks that a field of the footer lists begin and end (int64[n, 2])."""
+    """Return the start and end (int64[n, 2]) of the blocks that a field of the footer lists."""
 
     def number(offset: int, size: int) -> int:
         return int.from_bytes(footer[offset : offset + size], "little")

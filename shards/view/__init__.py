@@ -1,9 +1,9 @@
-"""`python -m shards view`: a dataset to leaf through and search, as pages on this machine.
+"""`python -m shards view`: shows a dataset as pages to browse and search on this machine.
 
     command ─▶ server ─▶ overview, documents, document, records, step ──┬─▶ search      shards
     the URL    who may   what a page shows                              ├─▶ audit       Parquet
                ask                                                      ├─▶ similarity  signatures
                                                                         └─▶ histogram   of metrics
 
-`query` is what a request asks for, `html` fills templates/, whose values are escaped.
+`query` parses the address of a request; `html` fills templates/ with escaped values.
 """

@@ -1,7 +1,7 @@
-"""The fate of every record: audit, dropped and rejects tables, read a row group at a time.
+"""The fate of every record: reads audit, dropped and rejects tables one row group at a time.
 
-Arrow's own filters leave out the row groups whose statistics have no room for a hit. Of the others
-only the columns are read that are compared, and then all but the texts of those with hits.
+Arrow's filters skip the row groups whose statistics exclude a hit. In the others only the compared
+columns are read, and then all columns except texts for groups with hits.
 """
 
 from collections import Counter
@@ -32,10 +32,10 @@ from shards.view.scan import ScanResult, matching, search
 AUDIT, DROPPED, REJECTS = "audit", "dropped", "rejects"
 VERDICTS = ("kept", "dropped", "quarantined")
 PLACE = ("order", "path", "position", "ordinal")
-"""Columns that say which record it is, and all that is shown of a removed document."""
+"""Columns that identify a record; of a removed document nothing else is shown."""
 
 _PLAIN = frozenset({*PLACE, "length", "group", "verdict", "reason", "repaired", "language"})
-"""Columns that are no metrics."""
+"""Columns that are not metrics."""
 
 _TEXTS = ("text", "raw")
 _OPEN_TABLES = 1024
@@ -49,7 +49,7 @@ class AuditTable:
     generation: Generation
     entry: TableEntry
     first: int
-    """Rows of the tables of its kind before it."""
+    """The number of rows in the tables of the same kind before it."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,7 +58,7 @@ class RowGroup:
 
     table: AuditTable
     first: int
-    """Rows of all tables of its kind before it."""
+    """The number of rows before it in all tables of the same kind."""
     rows: int
     fragment: Any
     """The pyarrow fragment that reads it."""
@@ -66,7 +66,7 @@ class RowGroup:
 
 @dataclass(frozen=True, kw_only=True)
 class Filter:
-    """Which records are wanted; what is empty or None does not matter."""
+    """The wanted records; conditions that are empty or None do not apply."""
 
     generation: str = ""
     source: str = ""
@@ -78,7 +78,7 @@ class Filter:
     least: float | None = None
     most: float | None = None
     orders: tuple[int, ...] | None = None
-    """The orders of documents, which may have been removed."""
+    """The orders of wanted documents, which may have been removed."""
 
     @property
     def equal(self) -> dict[str, str]:
@@ -92,7 +92,7 @@ class Filter:
         return {*self.equal, self.metric} - {""}
 
     def expression(self) -> pc.Expression:
-        """Return it as Arrow takes it."""
+        """Return the filter as an Arrow expression."""
         wanted = pc.scalar(True)
         if self.orders:
             order = pc.field("order")
@@ -117,14 +117,14 @@ class AuditRecord:
     generation: Generation
     source: str
     row: int
-    """Counted over all tables of its kind."""
+    """The number of the row, counted over all tables of the same kind."""
     values: dict[str, Any]
     is_removed: bool
-    """Whether the document made from it was removed: `values` are only its place."""
+    """Whether its document was removed; then `values` contains only its place."""
 
 
 class Audit:
-    """The tables about records of a dataset; records of removed documents are found by nobody."""
+    """The tables about a dataset's records; searches never find records of removed documents."""
 
     def __init__(self, dataset: Dataset) -> None:
         self._directory = Path(str(dataset.directory))
@@ -132,13 +132,13 @@ class Audit:
         self._row_groups = lru_cache(_OPEN_TABLES)(self._opened)
         self.tables = {kind: tuple(_tables(dataset, kind)) for kind in (AUDIT, DROPPED, REJECTS)}
         self.total = sum(table.entry.rows for table in self.tables[AUDIT])
-        """Records of the dataset."""
+        """The number of records of the dataset."""
 
     def _opened(self, table: AuditTable) -> list[RowGroup]:
         """Read the footer of a table.
 
         Raises:
-            DamageError: It is missing, or not the one that the manifest names.
+            DamageError: The table is missing, or is not the one that the manifest names.
         """
         path = self._directory / table.entry.path
         check_size(path, size(path), expected=table.entry.bytes)
@@ -156,7 +156,7 @@ class Audit:
         return reraise_as_damage(self._directory / table.entry.path, kind="a Parquet file")
 
     def metrics(self, source: str) -> list[str]:
-        """Return the columns of the last table of a source, or of any, that are numbers."""
+        """Return the numeric columns of the last table of a source, or of any source."""
         tables = [each for each in self.tables[AUDIT] if source in ("", each.entry.source)]
         groups = self._row_groups(tables[-1]) if tables else []
         return [
@@ -169,7 +169,7 @@ class Audit:
     def search(
         self, wanted: Filter, *, start: int, most: int, seconds: float
     ) -> ScanResult[AuditRecord]:
-        """Return the records that are wanted, from a row on, counted over all audit tables.
+        """Return the wanted records from a row on, which is counted over all audit tables.
 
         Raises:
             BadQuery: The row is behind the last one.
@@ -186,10 +186,10 @@ class Audit:
         return ScanResult(**{**vars(found), "hits": self._records(found.hits)})
 
     def sample(self, wanted: Filter, *, seconds: float) -> tuple[NDArray[np.float64], int]:
-        """Return values of a metric in records that are wanted, and how many records were read.
+        """Return values of a metric in wanted records, and the number of records read.
 
         The order of records is random, so the first table of each source and generation is a fair
-        sample of it; the second ones follow.
+        sample; it is read before the second tables.
         """
         seen: Counter[tuple[str, str]] = Counter()
 
@@ -209,7 +209,7 @@ class Audit:
     def _groups(
         self, tables: Sequence[AuditTable], wanted: Filter, *, start: int = 0
     ) -> Iterator[RowGroup]:
-        """Yield the row groups that end behind a row and may have a hit, by their statistics."""
+        """Yield the row groups that end after a row and whose statistics allow a hit."""
         for table in tables:
             if (
                 table.first + table.entry.rows > start
@@ -225,25 +225,25 @@ class Audit:
                             yield group
 
     def _rows(self, group: RowGroup, wanted: Filter) -> tuple[list[int], pa.Table]:
-        """Return wanted rows of a row group, numbered over all tables, and compared columns."""
+        """Return the wanted rows of a group, numbered over all tables, and the compared columns."""
         expression = wanted.expression()
         if not wanted.orders and len(removed := self._removed(group.table)):
             expression &= ~pc.field("order").isin(pa.array(removed))
         with self._damage_explained(group.table):
             names = sorted({"order", *wanted.columns})
-            # One thread: of several damaged columns the same one is reported each time.
+            # One thread: if several columns are damaged, always the same one is reported.
             table = group.fragment.to_table(columns=names, use_threads=False)
             rows = matching(table, expression)
             return (rows + group.first).tolist(), table.take(pa.array(rows))
 
     def _removed(self, table: AuditTable) -> NDArray[np.uint64]:
-        """Return the orders of removed documents whose rows a table may have."""
+        """Return the orders of removed documents that may have rows in a table."""
         return self._erasure.orders(table.generation.name, table.entry.source)
 
     def _records(
         self, places: Iterable[tuple[RowGroup, int]], *, with_texts: bool = False
     ) -> list[AuditRecord]:
-        """Return rows of row groups; of a removed document only where it is from."""
+        """Return rows of row groups; for a removed document only its place."""
         records = []
         for group, pairs in groupby(places, key=itemgetter(0)):
             rows = [row for _, row in pairs]
@@ -283,13 +283,13 @@ class Audit:
     def by_order(
         self, kind: str, orders: Iterable[int], *, generation: str, source: str = ""
     ) -> list[AuditRecord]:
-        """Return the rows of a kind of table about the documents with some orders, with texts.
+        """Return the rows of a kind of table, with texts, about the documents with some orders.
 
         Args:
             kind: AUDIT, DROPPED or REJECTS.
-            orders: Of the documents.
+            orders: The orders of the documents.
             generation: The name of their generation.
-            source: Their source; empty: any.
+            source: The source of the documents; empty: any.
         """
         wanted = Filter(generation=generation, source=source, orders=tuple(orders))
         groups = self._groups(self.tables[kind], wanted)

@@ -48,7 +48,7 @@ class View(Command):
             UserError: There is no such dataset, or the port is taken.
             ModuleNotFoundError: jinja2 is missing.
         """
-        # Imported here: help and completion need no templates.
+        # Imported here because help and completion do not need templates.
         from shards.view.viewer import Opening  # noqa: PLC0415
 
         tracer = None if self.run_file is None else Tracer(Run.load(self.run_file))
@@ -65,10 +65,10 @@ class View(Command):
 
 
 def _listening(opening: "Opening", port: int | None) -> "Server":
-    """Return the server on a port, or on the usual one or any that is free.
+    """Return the server on the given port; without one, on the usual port or any free one.
 
     Raises:
-        UserError: The port is taken, or there is none with this number.
+        UserError: The port is taken, or the number is not a valid port.
     """
     from shards.view.server import HOST, Server  # noqa: PLC0415
 
@@ -85,9 +85,9 @@ def _listening(opening: "Opening", port: int | None) -> "Server":
 
 @contextmanager
 def _opened(url: str) -> Iterator[None]:
-    """Open an address in the browser by a file that only this user can read.
+    """Open an address in the browser through a file that only this user can read.
 
-    The words of a command, and so an address in it, are seen by all users of the machine.
+    The address is not passed on a command line, because all users of the machine can see those.
     """
     from shards.view.html import render  # noqa: PLC0415
 

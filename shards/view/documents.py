@@ -1,4 +1,4 @@
-"""Documents in shards: a page of them, in order or those looked for, and each in its tokens."""
+"""Pages about documents: lists, in order or as search results, and single documents by token."""
 
 import codecs
 import hashlib
@@ -19,20 +19,20 @@ from shards.vocabulary import Vocabulary
 PER_PAGE = 20
 _SNIPPET_TOKENS = 80
 _BEFORE = 20
-"""Tokens that a snippet shows before the words that were found."""
+"""The number of tokens that a snippet shows before the found words."""
 
 _SHOWN = ("language", "path", "position", "id", "url")
 _SHOWN_REMOVED = ("path", "position")
-"""Columns that the line about a document has."""
+"""Columns that are shown for a removed document."""
 
 PART_TOKENS = 2048
-"""Tokens of a document that a page shows."""
+"""The number of tokens of a document on one page."""
 
 _MAX_JOINED = 8
-"""Tokens that one character is made of at most."""
+"""The most tokens that make up one character."""
 
 _ORIGIN = ("path", "position", "ordinal")
-"""Columns that a document and its record have in common, besides the order."""
+"""Columns that a document and its record share, besides the order."""
 
 
 def documents(viewer: Viewer, query: Query) -> Page:
@@ -61,7 +61,7 @@ def documents(viewer: Viewer, query: Query) -> Page:
 
 
 def search(viewer: Viewer, query: Query) -> Redirect:
-    """Return the documents with a name, or else those whose texts have some words."""
+    """Redirect to the documents with a name, or else to those whose texts contain the words."""
     selection, text = selection_of(viewer, query), query.text("q").strip()
     by_name = viewer.shards.search(
         selection, SearchQuery(name=text), start=0, most=1, seconds=viewer.seconds
@@ -72,7 +72,7 @@ def search(viewer: Viewer, query: Query) -> Redirect:
 
 
 def selection_of(viewer: Viewer, query: Query) -> DocumentSet:
-    """Return the documents that an address is about.
+    """Return the documents that an address selects.
 
     Raises:
         BadQuery: There is no such source or shard.
@@ -98,7 +98,7 @@ def _wanted(query: Query, columns: list[str]) -> SearchQuery:
 
 
 def _item(viewer: Viewer, place: FoundDocument, words: str) -> dict[str, Any]:
-    """Return the values of a document that a list shows; parts of a removed one are None."""
+    """Return the values that a list shows for a document; some are None if it was removed."""
     shard = viewer.shards.shard(place.location.entry.path)
     is_removed = place.row in shard.removed
     names = _SHOWN_REMOVED if is_removed else _SHOWN
@@ -112,7 +112,7 @@ def _item(viewer: Viewer, place: FoundDocument, words: str) -> dict[str, Any]:
 
 
 def snippet(viewer: Viewer, place: FoundDocument) -> str:
-    """Return the beginning of a document, or the text around the words that were found."""
+    """Return the beginning of a document, or the text around the found words."""
     shard = viewer.shards.shard(place.location.entry.path)
     if place.row in shard.removed:
         return ""
@@ -127,14 +127,14 @@ def snippet(viewer: Viewer, place: FoundDocument) -> str:
 
 
 def _marked(text: str, words: str) -> list[str]:
-    """Return a text in parts, of which every second one is the words that are to be marked."""
+    """Split a text into parts; every second part is an occurrence of the words to mark."""
     if not words:
         return [text]
     return re.split(f"({re.escape(words)})", text, flags=re.IGNORECASE | re.ASCII)
 
 
 def random(viewer: Viewer, query: Query) -> Redirect:
-    """Return a document that a seed decides."""
+    """Redirect to a random document, which depends only on a seed."""
     selection, seed = selection_of(viewer, query), query.number("seed")
     if not selection.total:
         raise BadQuery("There is no document to choose from.")
@@ -144,7 +144,7 @@ def random(viewer: Viewer, query: Query) -> Redirect:
 
 
 def token(viewer: Viewer, query: Query) -> Redirect:
-    """Return the document that a token of a shard belongs to."""
+    """Redirect to the document that a token of a shard belongs to."""
     selection = selection_of(viewer, query)
     if not selection.shard:
         raise BadQuery("Give a shard, such as g0001-3f9c12ab/wudao/00000, and a token in it.")
@@ -159,14 +159,14 @@ class ShownTokens(NamedTuple):
     """Tokens whose bytes are whole characters."""
 
     first: int
-    """Its first token, counted in the document."""
+    """The number of the first token in the document."""
     ids: list[int]
     text: str
     special: bool
 
 
 def document(viewer: Viewer, query: Query) -> Page:
-    """Return a document of a selection."""
+    """Return the page of a document of a selection."""
     selection = selection_of(viewer, query)
     number = query.number("n", below=selection.total)
     place = selection.place(number)
@@ -192,7 +192,7 @@ def document(viewer: Viewer, query: Query) -> Page:
 def _text(
     vocabulary: Vocabulary, shard: Shard, place: FoundDocument, query: Query
 ) -> dict[str, Any]:
-    """Return a part of the text, and the token that the address names, if any."""
+    """Return a part of the text, with the token that the address names, if any."""
     tokens = shard[place.row]
     chosen = query.number("token", below=len(tokens)) if query.text("token") else None
     num_parts = -(-len(tokens) // PART_TOKENS)
@@ -218,10 +218,10 @@ def _text(
 
 
 def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iterator[ShownTokens]:
-    """Yield tokens in pieces of whole characters: one of several tokens is a piece.
+    """Yield pieces of whole characters; a character of several tokens is one piece.
 
     Args:
-        vocabulary: Of the dataset.
+        vocabulary: The vocabulary of the dataset.
         ids: The tokens.
         first: The number of the first one in its document.
     """

@@ -1,7 +1,7 @@
-"""How a metric is distributed over the records that are looked for, with the bounds of its rules.
+"""The distribution of a metric over the wanted records, with the bounds of its rules.
 
-Cells are as wide as each other, or as each other's ratio where values spread over powers of ten; a
-bound is where a cell ends. Each leads to its records.
+Cells have equal widths, or equal ratios if values spread over powers of ten; every bound is the
+edge of a cell. Each cell links to its records.
 """
 
 from dataclasses import replace
@@ -16,34 +16,34 @@ from shards.view.viewer import Viewer
 
 _CELLS = 24
 _SPREAD = 20
-"""The largest value over the median from which on cells are of one ratio."""
+"""The ratio of the largest value to the median above which cells have equal ratios."""
 
 
 class Bar(NamedTuple):
-    """A cell."""
+    """A cell of a histogram."""
 
     least: float
     most: float
-    """The largest number in it."""
+    """The largest number in the cell."""
     end: float
-    """Where the next one begins."""
+    """Where the next cell begins."""
     rows: int
     rules: list[ReportedRule]
-    """Those whose bounds are where it begins."""
+    """The rules whose bounds are the start of the cell."""
 
 
 class Histogram(NamedTuple):
-    """The values of a metric."""
+    """The distribution of the values of a metric."""
 
     read: int
-    """Records that were looked at."""
+    """The number of records that were read."""
     bars: list[Bar]
     beyond: list[ReportedRule]
     """The rules whose bounds are above all values."""
 
 
 def histogram(viewer: Viewer, wanted: Filter) -> Histogram | None:
-    """Return how the metric of a filter is distributed, whatever its range; None without values.
+    """Return the distribution of a filter's metric, ignoring its range; None without values.
 
     Raises:
         DamageError: A table, or the report with the rules, is damaged.
@@ -66,7 +66,7 @@ def histogram(viewer: Viewer, wanted: Filter) -> Histogram | None:
 
 
 def _edges(values: NDArray[np.float64], bounds: list[float]) -> NDArray[np.float64]:
-    """Return where cells begin and the last one ends; bounds among the values are such places."""
+    """Return the edges of cells, which include all bounds within the range of values."""
     low, high = float(values.min()), float(values.max())
     if low == high:
         return np.array([low, np.nextafter(high, np.inf)])
@@ -85,7 +85,7 @@ def _edges(values: NDArray[np.float64], bounds: list[float]) -> NDArray[np.float
 
 
 def _bounds(viewer: Viewer, wanted: Filter) -> dict[float, list[ReportedRule]]:
-    """Return the rules of the last run on a metric by their bounds, the smallest first."""
+    """Return the rules of the last run about a metric by bound, the smallest bound first."""
     rules = (each for each in rules_of(viewer, wanted.language) if each.metric == wanted.metric)
     bounds: dict[float, list[ReportedRule]] = {}
     for rule in sorted(rules, key=lambda each: (each.bound, each.comparison, each.language)):

@@ -1,8 +1,8 @@
-"""Pages as HTML: templates whose every value is escaped, and shown if it would act unseen.
+"""Renders pages as HTML: templates escape every value and make invisible characters visible.
 
-A value becomes an element only if a macro of the templates made it; addresses are made by
-`address` alone, so that no text of a dataset is ever linked to. The report of a run is drawn by
-the same environment: shared.html.j2 and base.css are the parts that both use.
+Only macros of the templates create elements; only `address` creates addresses, so that no text of a
+dataset ever becomes a link. The same environment renders the report of a run: shared.html.j2 and
+base.css are the parts that both use.
 """
 
 from collections.abc import Mapping
@@ -19,12 +19,12 @@ from shards.view.labels import chinese, metric_words, reason_words
 
 PACKAGE = "shards.view"
 STYLE = "viewer.css"
-"""The one file besides pages."""
+"""The only file that is served besides pages."""
 
 LANGUAGES = ("en", "zh")
 
 _LARGE = 1e4
-"""From here on a figure has no fraction."""
+"""From this value on, figures are shown without a fraction."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +36,7 @@ class Redirect:
 
 @dataclass(frozen=True)
 class Page:
-    """A template with the values to fill in."""
+    """A template with the values to fill in it."""
 
     template: str
     values: Mapping[str, Any]
@@ -46,8 +46,8 @@ def address(page: str, values: Mapping[str, object] | None = None, *, part: str 
     """Return the address of a page.
 
     Args:
-        page: Its name in the server's table.
-        values: Of its parameters; those that are None or empty are left out.
+        page: The name of the page in the server's table.
+        values: The values of its parameters; None and empty values are left out.
         part: The id of an element of the page.
     """
     given = {name: value for name, value in (values or {}).items() if value not in (None, "")}
@@ -56,7 +56,7 @@ def address(page: str, values: Mapping[str, object] | None = None, *, part: str 
 
 
 def render(template: str, *, language: str = "en", **values: Any) -> str:
-    """Return a template of the viewer with values filled in."""
+    """Render a template of the viewer with values."""
     page = environment(PACKAGE).get_template(f"{template}.html.j2")
     return page.render(language=language, **values)
 
@@ -85,7 +85,7 @@ def environment(package: str) -> Environment:
 
 
 def _shown(value: object) -> object:
-    """Return a value as a template shows it, before it is escaped."""
+    """Return the form of a value that a template shows, before escaping."""
     if value is None:
         return ""
     return visible(value) if isinstance(value, str) and not isinstance(value, Markup) else value
@@ -96,7 +96,7 @@ def _combined(values: Mapping[str, object], **more: object) -> dict[str, object]
 
 
 def cell(value: object) -> str:
-    """Return a value of a column as a person reads it."""
+    """Return a value of a column as text for people."""
     if isinstance(value, float):
         return f"{value:,.4g}" if abs(value) < _LARGE else f"{value:,.0f}"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -105,14 +105,14 @@ def cell(value: object) -> str:
 
 
 def exact(value: float | None) -> str:
-    """Return a number with all its digits, as a form takes it."""
+    """Return a number with all digits, for a field of a form."""
     if value is None:
         return ""
     return str(int(value)) if float(value).is_integer() else repr(float(value))
 
 
 def byte_size(number: int) -> str:
-    """Return a size in the unit that suits it."""
+    """Return a size as text in a suitable unit."""
     for unit, scale in (("TB", 1e12), ("GB", 1e9), ("MB", 1e6), ("kB", 1e3)):
         if number >= scale:
             return f"{number / scale:,.1f} {unit}"

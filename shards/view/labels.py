@@ -25,7 +25,7 @@ def _labels() -> Mapping[str, Mapping[str, Any]]:
 
 
 def chinese(name: str) -> str:
-    """Return the Chinese of a name; the name itself if it comes from a dataset."""
+    """Return the Chinese label of a name, or the name itself if it comes from a dataset."""
     return str(_labels()["names"].get(name, name))
 
 
@@ -44,7 +44,7 @@ def metric_words(metric: str) -> Words:
 
 
 def _by_end(table: str, name: str, separator: str) -> Words | None:
-    """Return the entry for the longest end of a name that has one."""
+    """Return the entry of a table for the longest suffix of a name that has one."""
     parts = name.split(separator)
     ends = (separator.join(parts[first:]) for first in range(len(parts)))
     found = next((_labels()[table][end] for end in ends if end in _labels()[table]), None)

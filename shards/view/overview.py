@@ -14,7 +14,7 @@ _SAMPLE_ROWS = 1_000_000
 
 
 def overview(viewer: Viewer, _query: Query) -> Page:
-    """Return the first page."""
+    """Return the overview page."""
     manifest = viewer.dataset.manifest
     generations = [(each, sum_shards(each.shards())) for each in manifest.generations]
     return viewer.page(
@@ -49,12 +49,12 @@ def _by_size(fate: tuple[tuple[str, str, str], int]) -> tuple[str, int]:
 
 
 def reasons(viewer: Viewer) -> set[str]:
-    """Return all reasons that the accounting has."""
+    """Return all reasons in the accounting."""
     return {reason for _, _, reason in _fates(viewer)} - {""}
 
 
 def _languages(viewer: Viewer, source: str) -> Counter[str]:
-    """Return the documents of the first shard of a source by language."""
+    """Return the numbers of documents by language in the first shard of a source."""
     locations = viewer.shards.selection(source=source).locations
     shards = (viewer.shards.shard(each.entry.path) for each in locations if each.entry.documents)
     shard = next(shards, None)

@@ -1,28 +1,28 @@
-"""The values in the address of a request, checked one by one."""
+"""Parses and checks the values in the address of a request."""
 
 import math
 from collections.abc import Collection
 from urllib.parse import parse_qsl, urlsplit
 
 MAX_CHARACTERS = 8192
-"""Of an address."""
+"""The most characters of an address."""
 
 _MAX_VALUES = 32
 _MAX_DIGITS = 18
 
 
 class BadQuery(Exception):
-    """The address has a value that is not possible; the message is a sentence for the person."""
+    """The address contains an invalid value; the message is a sentence for the user."""
 
 
 class Query:
     """The values of an address, by name."""
 
     def __init__(self, target: str) -> None:
-        """Take the address of a request.
+        """Parse the address of a request.
 
         Raises:
-            BadQuery: It is too long or no address.
+            BadQuery: It is too long or not an address.
         """
         if len(target) > MAX_CHARACTERS:
             raise BadQuery(f"The address has more than {MAX_CHARACTERS:,} characters.")
@@ -34,17 +34,17 @@ class Query:
         self.page = parts.path.removeprefix("/")
         """The name of the page."""
         self.values = dict(pairs)
-        """All values; of equal names the last one counts."""
+        """All values by name; if a name occurs more than once, the last value counts."""
 
     def text(self, name: str) -> str:
         """Return a value; "" if it is not given."""
         return self.values.get(name, "")
 
     def choice(self, name: str, choices: Collection[str], default: str = "") -> str:
-        """Return a value that is one of some.
+        """Return a value that must be one of the choices.
 
         Raises:
-            BadQuery: It is another one.
+            BadQuery: The value is not one of the choices.
         """
         value = self.values.get(name, default) or default
         if value and value not in choices:
@@ -52,10 +52,10 @@ class Query:
         return value
 
     def number(self, name: str, default: int = 0, *, below: int | None = None) -> int:
-        """Return a whole number from 0 on.
+        """Return a whole number of at least 0.
 
         Raises:
-            BadQuery: It is none, or is not below the number given.
+            BadQuery: The value is not such a number, or is not below the given limit.
         """
         value = self.text(name).strip().replace(",", "")
         if not value:
@@ -71,7 +71,7 @@ class Query:
         """Return a number; None if it is not given.
 
         Raises:
-            BadQuery: It is none.
+            BadQuery: The value is not a number.
         """
         value = self.text(name).strip()
         if not value:

@@ -1,4 +1,4 @@
-"""Records of the inputs: which were kept or dropped and why, with the texts of the dropped."""
+"""Pages about records of the inputs: which were kept or dropped and why, with dropped texts."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -20,17 +20,17 @@ from shards.view.viewer import Viewer
 _PER_PAGE = 50
 _MAX_SIMILAR = 50
 _MAX_CHARACTERS = 100_000
-"""Of a text that a page shows."""
+"""The most characters of a text that a page shows."""
 _RAW_BYTES = 16 * 1024
 _HEX_BYTES = 1024
 _MAX_ORDER = 2**64
 _COLUMNS = ("source", "language", "group", "bytes", "tokens")
 SNIPPET = 160
-"""Characters, or bytes, of a text that a list shows."""
+"""The most characters, or bytes, of a text that a list shows."""
 
 
 def records(viewer: Viewer, query: Query) -> Page:
-    """Return a page of the records that are looked for."""
+    """Return a page of the wanted records."""
     wanted, start = _filter(viewer, query), query.number("at")
     found = viewer.audit.search(wanted, start=start, most=_PER_PAGE, seconds=viewer.seconds)
     return viewer.page(
@@ -50,7 +50,7 @@ def records(viewer: Viewer, query: Query) -> Page:
 
 
 def next_record(viewer: Viewer, query: Query) -> Redirect:
-    """Return the first record that is looked for, from a row on; the list if none is near."""
+    """Redirect to the next wanted record from a row on, or to the list if none is near."""
     wanted, start = _filter(viewer, query), query.number("at")
     found = viewer.audit.search(wanted, start=start, most=1, seconds=viewer.seconds)
     if found.hits:
@@ -62,7 +62,7 @@ def _filter(viewer: Viewer, query: Query) -> Filter:
     """Return the conditions in an address.
 
     Raises:
-        BadQuery: There is no such thing.
+        BadQuery: A condition names something that does not exist.
     """
     source = query.choice("source", viewer.dataset.sources)
     metric = query.choice("metric", viewer.audit.metrics(source))
@@ -84,7 +84,7 @@ def _filter(viewer: Viewer, query: Query) -> Filter:
 
 
 def record(viewer: Viewer, query: Query) -> Page:
-    """Return all that is known of a record, with its text or bytes where they were kept."""
+    """Return the page with everything known about a record, including its text or bytes if kept."""
     shown = viewer.audit.record(query.number("row"))
     values = shown.values
     verdict = values.get("verdict")
@@ -115,7 +115,7 @@ def record(viewer: Viewer, query: Query) -> Page:
 
 
 def _contents(viewer: Viewer, shown: Sequence[AuditRecord]) -> list[AuditRecord | None]:
-    """Return for each record the row with its text or bytes, if the dataset has it."""
+    """Return the row with the text or bytes of each record; None if the dataset has none."""
     found: dict[tuple[object, ...], AuditRecord] = {}
     tables = {"dropped": DROPPED, "quarantined": REJECTS}
 
@@ -132,13 +132,13 @@ def _contents(viewer: Viewer, shown: Sequence[AuditRecord]) -> list[AuditRecord 
 
 
 def _identity(record: AuditRecord) -> tuple[object, ...]:
-    """Return the values that identify a record in its source; an unread one has no ordinal."""
+    """Return the values that identify a record in its source; unread records have no ordinal."""
     values = record.values
     return *(values.get(name) for name in PLACE[:3]), values.get("ordinal") or 0
 
 
 def _snippets(viewer: Viewer, shown: Sequence[AuditRecord]) -> list[str]:
-    """Return the beginnings of the texts of records, "" where the dataset has none to show."""
+    """Return the beginning of each record's text; "" if the dataset has no text to show."""
     return [
         _snippet(viewer, each, row)
         for each, row in zip(shown, _contents(viewer, shown), strict=True)
@@ -160,7 +160,7 @@ def _snippet(viewer: Viewer, shown: AuditRecord, row: AuditRecord | None) -> str
 
 
 def _owners(viewer: Viewer, found: AuditRecord, text: str) -> list[Mapping[str, Any]]:
-    """Return the records of the first document with the text of a dropped one."""
+    """Return the records of the first document that has the same text as a dropped one."""
     owner = viewer.similarity.owner(text)
     here = (found.generation.name, found.values["order"])
     if owner is None or (owner.generation, owner.order) == here:
@@ -169,7 +169,7 @@ def _owners(viewer: Viewer, found: AuditRecord, text: str) -> list[Mapping[str, 
 
 
 def _records_of(viewer: Viewer, signed: Signed) -> list[Mapping[str, Any]]:
-    """Return the records of a document, each with the address of the document kept."""
+    """Return the records of a document, each with the address of the kept document."""
     records = viewer.audit.by_order(AUDIT, [signed.order], generation=signed.generation)
     return [
         {
@@ -189,14 +189,14 @@ def _document(viewer: Viewer, shown: AuditRecord) -> str | None:
 
 
 def _located(viewer: Viewer, shown: AuditRecord) -> tuple[DocumentSet, int] | None:
-    """Return the documents of a record's source and split, and the number of its own there."""
+    """Return the documents of a record's source and split, and the number of its document there."""
     order = shown.values.get("order")
     source = shown.generation.sources.get(shown.source)
     if source is None or order is None:
         return None
     for split in SPLITS:
         entries = source.split(split)
-        # Shard i of n holds the orders with (order * n) >> 64 == i.
+        # Shard i of n contains the orders with (order * n) >> 64 == i.
         for entry in entries[(order * len(entries)) >> 64 :][:1]:
             shard = viewer.shards.shard(entry.path)
             orders = shard.documents["order"].chunk(0).to_numpy()
@@ -208,7 +208,7 @@ def _located(viewer: Viewer, shown: AuditRecord) -> tuple[DocumentSet, int] | No
 
 
 def similar(viewer: Viewer, query: Query) -> Page:
-    """Return the documents whose signatures are like that of one: its cluster."""
+    """Return the page of a document's cluster: the documents with similar signatures."""
     names = [generation.name for generation in viewer.dataset.manifest.generations]
     generation = query.choice("generation", names)
     order = query.number("order", below=_MAX_ORDER)

@@ -1,4 +1,4 @@
-"""The rules of the last run, as report.json has them: which bound a record breaks."""
+"""The rules of the last run from report.json, and whether a record breaks one."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -9,22 +9,22 @@ from shards.view.viewer import Viewer
 
 OTHER_LANGUAGES = "*"
 _THRESHOLD = "language_threshold"
-"""The option that bounds the score of a language."""
+"""The option that sets the least score of a language."""
 
 
 class ReportedRule(NamedTuple):
     """A bound on a metric."""
 
     language: str
-    """OTHER_LANGUAGES: all that have no separate rules."""
+    """The language; OTHER_LANGUAGES: all languages without separate rules."""
     metric: str
     comparison: str
-    """A record is dropped whose value is "<" or ">" the bound."""
+    """"<" or ">": a record is dropped if its value is below or above the bound."""
     bound: float
     reason: str
 
     def breaks(self, values: Mapping[str, Any]) -> bool:
-        """Return whether a record with these values breaks it."""
+        """Return whether a record with these values breaks the rule."""
         value = values.get(self.metric)
         if value is None:
             return False

@@ -1,4 +1,4 @@
-"""A search that stops after a while and says where to continue: nothing is indexed beforehand."""
+"""A search without an index that stops after a while and returns where to continue."""
 
 import time
 from collections.abc import Iterable
@@ -23,12 +23,12 @@ class ScanResult(Generic[Hit]):
     total: int
     """Rows of everything."""
     at: int
-    """The first row that was not looked at; the total if it came to the end."""
+    """The first row that was not searched; equal to the total at the end."""
     hits: list[Hit] = field(default_factory=list)
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything from the start on was looked at."""
+        """Whether everything from the start on was searched."""
         return self.at >= self.total
 
 
@@ -40,14 +40,15 @@ def search(
     seconds: float,
     most: int | None = None,
 ) -> ScanResult[Hit]:
-    """Return the hits in blocks until there are enough, or the time is over.
+    """Return the hits in blocks until there are enough or the time is over.
 
     Args:
-        blocks: Each the row after it, and its hits with their rows. One is looked at in any case.
-        start: The row where the first one begins.
+        blocks: For each block the row after it, and its hits with their rows. At least one block is
+            searched.
+        start: The row at which the first block begins.
         total: Rows of everything.
         seconds: How long the search may take.
-        most: How many hits are enough; None: all are wanted.
+        most: How many hits are enough; None: all.
     """
     end = time.monotonic() + seconds
     found: ScanResult[Hit] = ScanResult(start=start, at=start, total=total)
@@ -65,6 +66,6 @@ def search(
 
 
 def matching(table: pa.Table, wanted: pc.Expression) -> NDArray[np.int64]:
-    """Return the rows of a table (int64, sorted) that an expression holds of."""
+    """Return the rows of a table (int64, sorted) for which an expression is true."""
     table = table.append_column(_ROW, pa.array(np.arange(len(table))))
     return np.sort(table.filter(wanted)[_ROW].to_numpy())

@@ -1,8 +1,8 @@
 """Documents in shards: by number, by values of columns, by words in their texts.
 
-Texts exist only as tokens. A block of them is decoded by one lookup of all its tokens, into one
-stretch of bytes where the words are looked for; special tokens are a NUL there, which no words
-have, so no hit goes from one document into the next.
+Texts exist only as tokens. A block of tokens is decoded with one lookup into one run of bytes,
+which is searched for the words; special tokens become a NUL, which no words contain, so that no hit
+crosses from one document into the next.
 """
 
 from collections.abc import Collection, Iterator
@@ -26,13 +26,13 @@ SPLITS = (TRAIN, VALIDATION)
 EXACT, PREFIX, CONTAINS = "exact", "prefix", "contains"
 _COMPARED = {EXACT: pc.equal, PREFIX: pc.starts_with, CONTAINS: pc.match_substring}
 MATCHES = tuple(_COMPARED)
-"""How a value is compared with a column."""
+"""The ways in which a value is compared with a column."""
 
 _BLOCK_ROWS = 1 << 18
 _BLOCK_TOKENS = 1 << 20
 _OPEN_SHARDS = 32
 _MAX_WORDS = 500
-"""Characters of the words to search for."""
+"""The most characters of the words to search for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +40,11 @@ class FoundDocument:
     """A document of a selection."""
 
     number: int
-    """In the selection."""
+    """The number of the document in the selection."""
     location: ShardLocation
     row: int
     token: int = 0
-    """Of the document, where the words were found."""
+    """The token of the document at which the words were found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,39 +52,39 @@ class DocumentSet:
     """Documents of a source and a split, or of a shard."""
 
     locations: tuple[ShardLocation, ...]
-    """Their shards, in order."""
+    """The shards of the documents, in order."""
     source: str = ""
-    """Empty: of all."""
+    """The source of the documents; empty: all sources."""
     split: str = TRAIN
     shard: str = ""
-    """The path of the only one, if there is one."""
+    """The path of the shard, if there is only one."""
 
     @property
     def total(self) -> int:
-        """How many documents there are."""
+        """The number of documents."""
         return sum(location.entry.documents for location in self.locations)
 
     @property
     def sent(self) -> dict[str, str]:
-        """The values of an address that stand for it."""
+        """The values of an address that select this set."""
         if self.shard:
             return {"shard": self.shard}
         return {"source": self.source, "split": "" if self.split == TRAIN else self.split}
 
     def pieces(self) -> Iterator[tuple[int, ShardLocation]]:
-        """Yield shards, each with the number of its first document."""
+        """Yield each shard with the number of its first document."""
         first = 0
         for location in self.locations:
             yield first, location
             first += location.entry.documents
 
     def place(self, number: int) -> FoundDocument:
-        """Return a document by its number, which is below the total."""
+        """Return the document with a number, which must be below the total."""
         first, location = next(each for each in reversed([*self.pieces()]) if each[0] <= number)
         return FoundDocument(number=number, location=location, row=number - first)
 
     def number(self, shard: str, row: int) -> int:
-        """Return the number of a document, by the path of its shard."""
+        """Return the number of a document, given the path of its shard and its row."""
         return row + next(
             first for first, location in self.pieces() if location.entry.path == shard
         )
@@ -101,14 +101,14 @@ class SearchQuery:
     value: str = ""
     match: str = EXACT
     words: str = ""
-    """In the text; ASCII letters of either case are the same."""
+    """Words in the text; the case of ASCII letters is ignored."""
 
     @property
     def needle(self) -> bytes:
-        """The words as bytes to be looked for in texts of lower case.
+        """The bytes of the words in lower case, to search in lower-case texts.
 
         Raises:
-            BadQuery: There are too many of them, or they are no text.
+            BadQuery: The words are too long, or are not valid text.
         """
         if len(self.words) > _MAX_WORDS:
             raise BadQuery(f"The words have more than {_MAX_WORDS} characters.")
@@ -123,7 +123,7 @@ class SearchQuery:
 
     @property
     def is_by_name_alone(self) -> bool:
-        """Whether nothing is compared that would tell of a removed document, letter by letter."""
+        """Whether only whole names are compared, which cannot reveal removed texts bit by bit."""
         return not (self.words or self.language or self.column)
 
     @property
@@ -133,7 +133,7 @@ class SearchQuery:
         return names | ({"language"} if self.language else set()) | {self.column} - {""}
 
     def expression(self, names: Collection[str]) -> pc.Expression:
-        """Return the condition on columns, for a table with these columns; others have no hit."""
+        """Return the condition for a table with these columns; false if it lacks one."""
 
         def has(name: str, value: str, match: str = EXACT) -> pc.Expression:
             if name not in names:
@@ -154,11 +154,11 @@ class ShardSearch:
     def __init__(self, dataset: Dataset) -> None:
         self._dataset = dataset
         self.shard = lru_cache(maxsize=_OPEN_SHARDS)(self._opened)
-        """Returns the shard with a path that the manifest names; the last ones stay open."""
+        """Returns the open shard with a path from the manifest; recently used shards stay open."""
         self.locations = {
             location.entry.path: location for location in dataset.manifest.locations()
         }
-        """Where each shard belongs, by its path; by generation, then source."""
+        """The location of each shard by its path; sorted by generation, then source."""
 
     def _opened(self, path: str) -> Shard:
         return self._dataset.shard(self.locations[path].entry)
@@ -184,7 +184,7 @@ class ShardSearch:
         return DocumentSet(locations=chosen, source=source, split=split)
 
     def text_columns(self, selection: DocumentSet) -> list[str]:
-        """Return the columns of text that some shard of a selection has."""
+        """Return the text columns that occur in some shard of a selection."""
         sources = {
             location.entry.path.rpartition("/")[0]: location for location in selection.locations
         }
@@ -196,10 +196,10 @@ class ShardSearch:
     def search(
         self, selection: DocumentSet, wanted: SearchQuery, *, start: int, most: int, seconds: float
     ) -> ScanResult[FoundDocument]:
-        """Return the documents of a selection that are wanted, from a number on.
+        """Return the wanted documents of a selection from a number on.
 
         Raises:
-            BadQuery: The words are too long, or have a NUL.
+            BadQuery: The words are too long, or contain a NUL.
             DamageError: A file is damaged.
         """
         blocks = self._blocks(selection, wanted, wanted.needle, start=start)
@@ -226,7 +226,7 @@ class ShardSearch:
     def _with_words(
         self, shard: Shard, needle: bytes, rows: NDArray[np.int64]
     ) -> Iterator[tuple[int, int]]:
-        """Yield rows whose texts have some words, each with the token where these begin."""
+        """Yield the rows whose texts contain the words, each with the token where they begin."""
         documents = [shard[row] for row in rows.tolist()]
         if not documents:
             return
@@ -257,7 +257,7 @@ class ShardSearch:
 
 
 def _block_end(shard: Shard, row: int, *, decode: bool) -> int:
-    """Return the row after a block that begins at a row."""
+    """Return the row after the block that begins at a row."""
     stop = min(row + _BLOCK_ROWS, len(shard))
     if decode:
         most = int(shard.offsets[row]) + _BLOCK_TOKENS
@@ -266,7 +266,7 @@ def _block_end(shard: Shard, row: int, *, decode: bool) -> int:
 
 
 def _matching(shard: Shard, wanted: SearchQuery, rows: range) -> NDArray[np.int64]:
-    """Return which of some rows of a shard have what columns must hold."""
+    """Return those of some rows of a shard that satisfy the conditions on columns."""
     found = np.arange(rows.start, rows.stop)
     if wanted.columns:
         compared = wanted.columns & {*shard.documents.column_names}
@@ -291,7 +291,7 @@ def _text_columns(shard: Shard) -> Iterator[str]:
 def _places(
     hits: Iterator[tuple[int, int]], first: int, location: ShardLocation
 ) -> Iterator[tuple[int, FoundDocument]]:
-    """Yield rows and tokens of a shard as documents, with their numbers."""
+    """Convert pairs of row and token to numbered documents."""
     for row, token in hits:
         yield (
             first + row,

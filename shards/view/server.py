@@ -1,9 +1,9 @@
-"""The server: who may ask, what is answered, and which headers keep a browser from obeying texts.
+"""The server: checks and answers requests, and keeps browsers from executing texts.
 
-Host      a name of this machine: a page of another host that resolves to it is refused
-key       in the address that is printed, then in a cookie: other users of this machine lack it
-method    GET and HEAD: nothing can be changed
-path      one of a table: a request never becomes the name of a file
+Host      must name this machine: pages of other hosts that resolve to it are refused
+key       in the printed address, then in a cookie: other users of this machine lack it
+method    GET and HEAD only: requests cannot change anything
+path      must be in a table: a request is never used as a file name
 """
 
 import hmac
@@ -27,14 +27,14 @@ from shards.view.viewer import Opening, Viewer
 
 HOST = "127.0.0.1"
 _NAMES = frozenset({HOST, "localhost", "::1"})
-"""Names of this machine; the port may be another one, at the near end of ssh -L."""
+"""Names of this machine; the port may differ, as with ssh -L."""
 
 _KEY = "key"
 _SWITCH = "show-in"
-"""In an address: the language of the pages from now on, which a cookie then keeps."""
+"""The parameter that sets the language of all later pages, which a cookie then stores."""
 
 _AT_ONCE = 2
-"""Pages that are made at the same time: each keeps a block of the searched data in memory."""
+"""How many pages are made at the same time: each keeps a block of the searched data in memory."""
 
 _COOKIE = "corpusmill-language"
 _WAIT_SECONDS = 60
@@ -51,7 +51,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Of every answer, where it has none of its own."""
+"""Headers of every answer that does not set them itself."""
 
 PAGES: dict[str, Callable[[Viewer, Query], Page | Redirect]] = {
     "": overview,
@@ -66,20 +66,20 @@ PAGES: dict[str, Callable[[Viewer, Query], Page | Redirect]] = {
     "step": step,
     "token": token,
 }
-"""By path."""
+"""The functions that make pages, by path."""
 
 
 class Server(ThreadingHTTPServer):
-    """Shows a dataset to whoever has its key."""
+    """Shows a dataset to clients that have its key."""
 
     daemon_threads = True
     allow_reuse_address = True
 
     def __init__(self, opening: Opening, port: int) -> None:
-        """Listen on a port of this machine; 0 is any that is free.
+        """Listen on a port of this machine; 0: any free port.
 
         Raises:
-            OSError: It is taken.
+            OSError: The port is taken.
         """
         self.opening = opening
         self.name = opening.viewer().dataset.shown_directory
@@ -89,7 +89,7 @@ class Server(ThreadingHTTPServer):
 
     @property
     def cookie(self) -> str:
-        """The name of the cookie: cookies belong to a host, whatever its ports."""
+        """The name of the cookie, which has the port because all ports share cookies."""
         return f"corpusmill-{self.server_address[1]}"
 
     @property
@@ -150,11 +150,11 @@ class _Handler(BaseHTTPRequestHandler):
         return language if language in LANGUAGES else LANGUAGES[0]
 
     def _refuse(self, status: int, text: str, **more: str) -> None:
-        """Answer with a sentence, without anything of the dataset."""
+        """Answer with a sentence that contains nothing from the dataset."""
         self._send(status, html.render("refusal", status=status, text=text), **more)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """Answer what is no request of HTTP."""
+        """Answer a request that is not valid HTTP."""
         del explain
         self.close_connection = True
         self._refuse(int(code), message or "This is no request that a browser makes.")
@@ -184,7 +184,7 @@ class _Handler(BaseHTTPRequestHandler):
         return ""
 
     def log_message(self, format: str, *args: Any) -> None:  # as in http.server
-        """Write nothing: a request may name what somebody looked for."""
+        """Write nothing, because a request may contain private search terms."""
 
 
 def _is_here(host: str) -> bool:
@@ -196,7 +196,7 @@ def _is_here(host: str) -> bool:
 
 
 def _decoded(target: str) -> str:
-    """Return a target of which http.server took each byte for a character."""
+    """Decode a target that http.server read as Latin-1, one character per byte."""
     return target.encode("latin-1", errors="replace").decode(errors="replace")
 
 
@@ -216,7 +216,7 @@ def _made(opening: Opening, target: str, language: str) -> tuple[int, str, dict[
     except BadQuery as error:
         status, text = 400, str(error)
     except UserError as error:
-        # The message about a damaged file; all other pages still work.
+        # A message about a damaged file; all other pages still work.
         status, text = 500, str(error)
     except Exception as error:  # noqa: BLE001  # a fault in one page does not end the others
         sys.excepthook(type(error), error, error.__traceback__)
@@ -227,14 +227,14 @@ def _made(opening: Opening, target: str, language: str) -> tuple[int, str, dict[
 
 
 def _rendered(page: Page, here: Query, language: str) -> str:
-    """Return a page in a language, with a link to the same page in the other one."""
+    """Render a page in a language, with a link to the same page in the other language."""
     other = next(each for each in LANGUAGES if each != language)
     switch = address(here.page, {**here.values, _SWITCH: other})
     return html.render(page.template, language=language, switch=switch, **page.values)
 
 
 def _switched(query: Query, language: str) -> dict[str, str]:
-    """Return the headers that lead to the same page in another language."""
+    """Return the headers that redirect to the same page in another language."""
     values = {name: value for name, value in query.values.items() if name != _SWITCH}
     cookie = f"{_COOKIE}={language}; SameSite=Strict; Path=/"
     return {"Location": address(query.page, values), "Set-Cookie": cookie}

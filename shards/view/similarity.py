@@ -1,10 +1,10 @@
-"""Documents with an equal or a similar text, as the signatures of a dataset tell them.
+"""Finds documents with an equal or a similar text by the signatures of a dataset.
 
     equal     the hash of a text is looked up in the sorted tables of all texts: exact-*
     similar   the 112 slots of a document are compared with those of every other one: slots-*
 
-Slots are a byte each; the share that two documents have in common estimates the share of 5-grams
-that their texts have in common (docs/dedup.md).
+Each slot is a byte; the share of equal slots of two documents estimates the share of 5-grams that
+their texts have in common (docs/dedup.md).
 """
 
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ from shards.view.scan import ScanResult, search
 
 @dataclass(frozen=True, kw_only=True)
 class Signed:
-    """A document by its order."""
+    """A document, identified by its order."""
 
     generation: str
     order: int
@@ -50,13 +50,13 @@ class SimilarityIndex:
 
     @property
     def has_slots(self) -> bool:
-        """Whether similar documents can be looked for."""
+        """Whether the dataset has slots, which a search for similar documents needs."""
         return bool(self._slots)
 
     def owner(self, text: str) -> Signed | None:
-        """Return the first document that had a text, up to white space; None if none is known.
+        """Return the first known document with a text, ignoring white space; None if there is none.
 
-        An order of 0 stands for a text that was erased.
+        An order of 0 means that the text was erased.
         """
         high, low = (int(half[0]) for half in halves([digest(fold(text).encode())]))
         for generation in dict.fromkeys(name for name, _ in self._exact):
@@ -78,9 +78,9 @@ class SimilarityIndex:
     def _between(
         self, tables: list[tuple[str, TableEntry]], generation: str, name: str, value: int
     ) -> tuple[AnyPath, pa.Table]:
-        """Return the rows of a generation that have a value, and the table that they are of.
+        """Return the rows of a generation that have a value, and the table that contains them.
 
-        Table k of n holds the k-th of n even ranges of the uint64 in this column.
+        Table k of n contains the k-th of n even ranges of this uint64 column.
         """
         entries = [entry for each, entry in tables if each == generation]
         path = self._directory / entries[(value * len(entries)) >> 64].path
@@ -89,12 +89,12 @@ class SimilarityIndex:
     def similar(
         self, slots: NDArray[np.uint8], *, least: float, start: int, seconds: float
     ) -> ScanResult[Signed]:
-        """Return the documents whose similarity is at least some, from a row on.
+        """Return the documents with at least a given similarity, from a row on.
 
         Args:
-            slots: Of the document that others are compared with (uint8[112]).
-            least: The similarity, 0 to 1.
-            start: The row, counted over all tables of slots.
+            slots: The slots of the document to compare with (uint8[112]).
+            least: The least similarity, from 0 to 1.
+            start: The first row, counted over all tables of slots.
             seconds: How long the search may take.
 
         Raises:
@@ -109,9 +109,9 @@ class SimilarityIndex:
     def _compared(
         self, slots: NDArray[np.uint8], *, least: float, start: int
     ) -> Iterator[tuple[int, list[tuple[int, Signed]]]]:
-        """Yield blocks from a row on: the row after each, and the documents that are similar.
+        """Yield blocks from a row on: the row after the block, and its similar documents.
 
-        The bytes of unlike slots agree by chance once in 256 times; this is subtracted.
+        Unrelated slots are equal by chance in one of 256 cases; this is subtracted.
         """
         end = 0
         for generation, entry in self._slots:

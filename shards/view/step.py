@@ -10,11 +10,11 @@ from shards.view.viewer import Viewer
 _MAX_SAMPLES = 64
 _SNIPPET_TOKENS = 60
 _MAX_STEPS = 10**9
-"""Of a run without an end."""
+"""The number of steps of a run without an end."""
 
 
 def step(viewer: Viewer, query: Query) -> Page:
-    """Return the windows of a step, some at a time."""
+    """Return a page with some of the windows of a step."""
     tracer = viewer.tracer
     if tracer is None:
         raise BadQuery("No run was given: start the viewer with --run RUN to look at its steps.")
@@ -38,7 +38,7 @@ def _sample(viewer: Viewer, tracer: Tracer, sample: TracedSample) -> dict[str, A
     shard = tracer.shard(sample.stream, sample.shard)
     is_here = shard.directory.absolute() == viewer.dataset.directory.absolute()
     is_here = is_here and entry.path in viewer.shards.locations
-    # The viewer's shard knows what has been removed since the run.
+    # The viewer's shard includes the removals since the run.
     own = viewer.shards.shard(entry.path) if is_here else None
     pieces = []
     for piece in sample.pieces:

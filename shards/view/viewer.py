@@ -1,4 +1,4 @@
-"""A dataset with its tables, as pages use it, opened anew when it has changed."""
+"""A dataset and its tables for the pages; reopened when the dataset has changed."""
 
 import threading
 from collections.abc import Mapping
@@ -21,25 +21,25 @@ from shards.view.search import ShardSearch
 from shards.view.similarity import SimilarityIndex
 
 SECONDS = 2.0
-"""How long a page may search."""
+"""How many seconds a page may search."""
 
 
 class RedactedDataset(Dataset):
-    """A dataset at a number; what was removed later on is removed as well."""
+    """A dataset at a number, in which later removals count as well."""
 
     @cached_property
     def removed(self) -> Mapping[str, Rows]:
-        """The rows that are removed by now, by the path of their shard's entry."""
+        """The rows that are removed up to now, by the path of their shard's entry."""
         return removed_by_now(self.directory, self.manifest)[1]
 
 
 @dataclass
 class Viewer:
-    """A dataset that is looked at."""
+    """A dataset that the viewer shows."""
 
     dataset: Dataset
     tracer: Tracer | None
-    """Of the run whose steps are shown."""
+    """The tracer of the run whose steps are shown."""
     seconds: float
     """How long a search may take."""
 
@@ -64,10 +64,10 @@ class Viewer:
         return Page(template, {**shared, **values})
 
     def redaction(self, text: str | None) -> str:
-        """Return why a text or record outside the shards is not shown; "" if it is.
+        """Return why a text or record outside the shards is hidden; "" if it is shown.
 
         Args:
-            text: Of a dropped document; None of a record that could not be read.
+            text: The text of a dropped document; None for a record that could not be read.
         """
         if self.dataset.removed:
             return "documents were removed, and this may be a copy of one"
@@ -78,7 +78,7 @@ class Viewer:
 
 
 class Opening:
-    """A dataset by its name: whoever asks for it gets it as its manifest is by now."""
+    """A dataset by its name, which is reopened whenever its manifest has changed."""
 
     def __init__(
         self, name: str, *, tracer: Tracer | None = None, seconds: float = SECONDS
@@ -86,12 +86,12 @@ class Opening:
         """Open a dataset.
 
         Args:
-            name: Its folder, or DIR@n.
-            tracer: Of the run whose steps are shown.
+            name: The folder of the dataset, or DIR@n.
+            tracer: The tracer of the run whose steps are shown.
             seconds: How long a search may take.
 
         Raises:
-            UserError: There is none on a disk of this machine.
+            UserError: There is no such dataset on a disk of this machine.
         """
         self._name = name
         self._lock = threading.Lock()
@@ -111,7 +111,7 @@ class Opening:
         """Return the dataset as it is now.
 
         Raises:
-            UserError: The dataset is no longer what it was, and cannot be opened.
+            UserError: The dataset has changed and can no longer be opened.
         """
         with self._lock:
             version, last = _version(self._path), self._viewer
