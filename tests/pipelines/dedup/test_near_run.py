@@ -22,10 +22,10 @@ from tests.pipelines.write.pipes import shipped
 
 _PER_TASK = (
     "exact.ROWS_PER_ITEM",
-    "phases.BAND_ROWS_PER_ITEM",
-    "phases.CANDIDATES_PER_ITEM",
-    "phases.SLOTS_PER_ITEM",
-    "phases.DROPS_PER_ITEM",
+    "plan.BAND_ROWS_PER_ITEM",
+    "plan.CANDIDATES_PER_ITEM",
+    "plan.SLOTS_PER_ITEM",
+    "plan.DROPS_PER_ITEM",
     "earlier.CANDIDATES_AT_ONCE",
 )
 _AT_ONCE = (

@@ -70,7 +70,8 @@ def test_changed_versions_are_told_and_only_then_work_is_redone(
 def test_models_go_with_the_first_item_after_the_map(tmp_path: Path) -> None:
     build(MODULE, small(tmp_path / "out", SAMPLE))
     gc.collect()
-    assert not [one for one in gc.get_objects() if isinstance(one, Chain)]
+    # `isinstance` would look at all objects, and some of torch's warn when they are looked at.
+    assert not [one for one in gc.get_objects() if type(one) is Chain]
 
 
 def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(
