@@ -1,8 +1,8 @@
 """Beam pipelines: raw corpora in, token shards out.
 
-These names are public, and so are `pipelines.corpus` and `pipelines.quality`, of which corpora
-and custom profiles are made (docs/own.md), and `pipelines.transforms` (docs/own.md).
-All else may change without a word.
+These names are public. So are `pipelines.corpus`, `pipelines.quality` and `pipelines.transforms`,
+from which you build corpora, custom profiles and custom pipelines (docs/own.md). Everything else
+may change without notice.
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""Faster libraries instead of the ones that define what is right, where they agree."""
+"""Replaces the libraries that define the correct result with faster ones, where both agree."""
 
 import logging
 from collections.abc import Callable
@@ -17,15 +17,16 @@ def agreeing(
     *,
     instead: str,
 ) -> _Fast | None:
-    """Return a fast way to do something if it agrees with the slow one, else None.
+    """Return a fast implementation if it agrees with the slow one, else None.
 
-    Where it is not used, a line says why.
+    If the fast one is not used, a log line explains why.
 
     Args:
-        name: Its name in the line, such as "fastokens 0.3.5".
-        make: Makes it.
-        differs: Tries it on a few inputs, and returns a sentence on where it differs, or None.
-        instead: The slow library's name in the line.
+        name: The name of the fast library in the log line, such as "fastokens 0.3.5".
+        make: Creates the fast implementation.
+        differs: Tries the fast implementation on a few inputs, and returns a sentence about the
+            first difference, or None.
+        instead: The name of the slow library in the log line.
     """
     try:
         fast = make()
@@ -44,5 +45,5 @@ def agreeing(
 
 @cache
 def _warn(line: str) -> None:
-    """Say something once."""
+    """Log a warning once."""
     _LOG.warning("%s", line)

@@ -1,10 +1,10 @@
-"""Runs as calls from Python: what the command of a corpus does, with the same options.
+"""Python API for runs: the same work and options as the command of a corpus.
 
     build(WudaoOptions(…))    ─ job/command.py ─▶  Built         what a run made
     estimate("wudao", …)      ─ job/estimate.py ─▶ Estimated     what a run would take
 
-The options are the dataclass of the command. Keywords are its fields, or flags of Beam; they are
-parsed as a command line (corpus/keywords.py).
+The options are the dataclass of the command. Keywords are fields of this dataclass or flags of
+Beam; they are parsed like a command line (corpus/keywords.py).
 """
 
 import importlib
@@ -46,14 +46,14 @@ class Built:
     """The dataset that a run made, added to, or found complete."""
 
     dataset: Dataset
-    """The dataset, open."""
+    """The dataset, opened."""
     account: Mapping[str, Any]
-    """By source, of all generations together: records read, kept, dropped by reason, quarantined
-    by reason, bytes by verdict."""
+    """Counts by source, summed over all generations: records read, kept, dropped by reason and
+    quarantined by reason, and bytes by verdict."""
     report: AnyPath | None
-    """Its report.html."""
+    """The path of the dataset's report.html, if there is one."""
     seconds: float
-    """How long the call took."""
+    """How long the call took, in seconds."""
 
     @property
     def manifest(self) -> Manifest:
@@ -94,19 +94,19 @@ class Built:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Estimated:
-    """The estimated cost of a run, by a timed sample of its input."""
+    """The estimated cost of a run, based on a timed sample of its input."""
 
     text: str
     """The lines that `--plan` prints."""
     workers: int
     seconds: float
-    """Of the whole run, on `workers` workers like this machine's."""
+    """Duration of the whole run in seconds, on `workers` workers as fast as this machine's."""
     documents: int
-    """That are kept; duplicates are known across the parts of the sample alone."""
+    """Documents that the run keeps; only duplicates within the sample are accounted for."""
     tokens: int
     shards: int
     disk_bytes: int
-    """At once, at most: shards and intermediate files."""
+    """The peak disk usage in bytes: shards and intermediate files."""
 
     def __str__(self) -> str:
         return self.text
@@ -124,25 +124,26 @@ class Estimated:
 def build(
     corpus: str | ModuleType | Options, /, *, runner_flags: Sequence[str] = (), **options: Any
 ) -> Built:
-    """Make a dataset, or add to one, and return it: `python -m pipelines.CORPUS` as a call.
+    """Make a dataset, or add to one, and return it, like `python -m pipelines.CORPUS`.
 
         build("wudao", input="folder", tokenizer="tiktoken:gpt2")
         build(WudaoOptions(input=("folder",), tokenizer="tiktoken:gpt2"))
 
-    Keywords are the flags of the command, "-" written as "_". Their values are those of Python or
-    the texts that the flags take: languages=["zh", "en"] or "zh,en", shard_tokens=100_000_000 or
-    "100M", input="folder" or {"zh": "one folder", "en": "pile:another one"}. An interrupted call
-    resumes, and one whose dataset is complete returns it.
+    Keywords are the flags of the command, "-" written as "_". Values are Python values or the
+    strings that the flags accept: languages=["zh", "en"] or "zh,en", shard_tokens=100_000_000 or
+    "100M", input="folder" or {"zh": "one folder", "en": "pile:another one"}. To resume an
+    interrupted call, repeat it; if the dataset is complete, the call returns it.
 
     Args:
         corpus: The name of a corpus (wudao, pile, fineweb, text, ...), or your own module with a
-            corpus or its name; or options, of the class in the module of their corpus.
-        runner_flags: Flags that only Beam's runner knows, as a command has them after --.
+            corpus, or the name of this module; or an options object of the class that the corpus's
+            module defines.
+        runner_flags: Flags that only Beam's runner knows; on a command line they follow --.
         options: Options of the corpus (pipelines.wudao.WudaoOptions has those of wudao), and flags
             of Beam such as runner="FlinkRunner", flink_master="HOST:PORT".
 
     Raises:
-        UserError: The dataset cannot be made; the message is that of the command, and names
+        UserError: The dataset cannot be made; the message is the same as the command's, and names
             options as flags.
     """
     started = time.monotonic()
@@ -173,16 +174,16 @@ def build(
 
 
 def estimate(corpus: str | ModuleType | Options, /, **options: Any) -> Estimated:
-    """Estimate the cost of `build` with the same options, by a timed sample: `--plan` as a call.
+    """Estimate the cost of `build` with the same options from a timed sample, like `--plan`.
 
     Nothing is written to the output.
 
     Args:
         corpus: As for build.
-        options: As for build, Beam's runners aside.
+        options: As for build, except the flags of Beam's runners.
 
     Raises:
-        UserError: The input cannot be read, or an option does not fit.
+        UserError: The input cannot be read, or an option is not valid.
     """
     module, asked = _checked_options(corpus, options, plan=True)
     from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415  as in the command
@@ -206,7 +207,7 @@ def _checked_options(
     runner_flags: Sequence[str] = (),
     plan: bool = False,
 ) -> tuple[str, Options]:
-    """Return the module of a corpus and its options, as its command would understand a call."""
+    """Return the module of a corpus and its options, parsed as its command would parse them."""
     if isinstance(corpus, Options):
         if values or runner_flags:
             raise UserError("give either options, or the name of a corpus and keywords")
@@ -234,7 +235,7 @@ def _module_of(corpus: str | ModuleType) -> str:
     """Return the name of the module that holds a corpus as RECIPE."""
     name = corpus if isinstance(corpus, str) else corpus.__name__
     _check_not_script(name)
-    importlib.invalidate_caches()  # a cell of a notebook may have written it just now
+    importlib.invalidate_caches()  # a notebook cell may have just written the module
     module = corpus_module(name)
     if module:
         return module

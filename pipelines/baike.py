@@ -1,7 +1,7 @@
 """Baidu Baike: JSON lines with an article's title, abstract and content.
 
-They are joined without a separator, as in the reference GLM (THUDM/GLM data_utils/corpora.py,
-baike).
+The three fields are joined without a separator, as in the reference GLM (THUDM/GLM
+data_utils/corpora.py, baike).
 """
 
 import sys

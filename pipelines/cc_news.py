@@ -1,7 +1,7 @@
 """CC-News as news-please extracts it: JSON lines with title, description and maintext.
 
 A document is title, description and text, joined with spaces, and has more than 100 characters; a
-description that the text begins with is left out. These are the rules of the reference GLM
+description is left out if the text begins with it. These are the rules of the reference GLM
 (THUDM/GLM data_utils/corpora.py, CCNews).
 """
 

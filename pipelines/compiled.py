@@ -1,14 +1,14 @@
 """Kernels: functions on numpy arrays and numbers, which numba compiles once on each machine.
 
-Importing a module with kernels costs nothing: numba is imported, which takes half a second, when
-the first kernel is called, and a kernel is compiled or loaded when it is called itself. Where
-NUMBA_DISABLE_JIT=1 kernels are the Python functions that they are written as, and very slow.
+Importing a module with kernels costs nothing: the first call of any kernel imports numba, which
+takes half a second, and the first call of each kernel compiles or loads it. With
+NUMBA_DISABLE_JIT=1 kernels run as plain Python functions, which is very slow.
 
-Compiled code is kept in `__pycache__` of this package, or in the user's cache folder where that
-cannot be written, by the sources of all kernels: a kernel is part of those that call it, and numba
-itself would only notice a change of the calling module. From other modules a kernel uses only
-kernels and constants of its own module. Code compiled for one processor serves no other one:
-numba keeps the code of both.
+Compiled code is cached in `__pycache__` of this package, or in the user's cache folder if
+`__pycache__` is not writable. The cache key covers the sources of all kernels, because a kernel is
+compiled into its callers and numba itself only notices changes of the calling module. A kernel may
+call kernels of other modules, but uses only constants of its own module. Code compiled for one type
+of processor does not run on another; numba keeps both versions.
 """
 
 import hashlib
@@ -32,18 +32,19 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def kernel(function: _Function) -> _Function:
     """Return a function as native code, compiled for the types of the arguments it is called with.
 
-    It makes no arrays, but uses those that it is given: what makes arrays takes twice as long to
-    compile, and counts references to all of them. No lock of the interpreter is held while it runs.
-    Indices are not checked, numbers overflow silently, and division by zero gives infinity or NaN.
+    A kernel does not create arrays but uses those that it receives: code that creates arrays takes
+    twice as long to compile, and counts references to all arrays. A kernel runs without the
+    interpreter's lock (GIL). Indices are not checked, numbers overflow silently, and division by
+    zero gives infinity or NaN.
     """
     return cast(_Function, Kernel(function))
 
 
 def kernel_inlined(function: _Function) -> _Function:
-    """Return a kernel that becomes part of those that call it.
+    """Return a kernel that is inlined into its callers.
 
-    So they may hand it tuples of many arrays for every word: a call would take longer than the
-    word.
+    Callers can then pass tuples of many arrays for every word: a real call would take longer than
+    processing the word.
     """
     return cast(_Function, Kernel(function, inlined=True))
 
@@ -62,12 +63,12 @@ class Kernel:
 
     @cached_property
     def compiled(self) -> Any:
-        """The compiled function; the function itself without numba's compiler."""
+        """The compiled function; the original function if numba's compiler is disabled."""
         if os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0"):
             return np.errstate(all="ignore")(self._function)
         try:
             numba = importlib.import_module("pipelines.kernel_cache")
-        except Exception as error:  # made for another numpy, it fails in many ways
+        except Exception as error:  # a numba made for another numpy fails in many ways
             raise UserError(
                 f"numba cannot be imported ({type(error).__name__}: {error}): pip install "
                 "'corpusmill[pipelines]'."
@@ -76,14 +77,14 @@ class Kernel:
 
 
 def is_warm() -> bool:
-    """Return whether this machine has compiled kernels before, from these sources."""
+    """Return whether this machine has already compiled kernels from these sources."""
     found = folder()
     return found is not None and any(found.glob("*.nbi"))
 
 
 @cache
 def folder() -> Path | None:
-    """Return the folder for compiled code; None if there is none that can be written."""
+    """Return the folder for compiled code; None if no such folder is writable."""
     paths = sorted(Path(__file__).parent.rglob("*.py"))
     sources = [source for path in paths if b"@kernel" in (source := path.read_bytes())]
     name = f"compiled-{hashlib.sha256(b''.join(sources)).hexdigest()[:16]}"
@@ -91,22 +92,22 @@ def folder() -> Path | None:
     if _is_writable(own):
         return own
     user = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "corpusmill" / name
-    if own.is_dir() and not user.exists():  # an image, used by somebody else than who made it
+    if own.is_dir() and not user.exists():  # a container image that another user built
         _copy(own, user)
     return user if _is_writable(user) else None
 
 
 def _is_writable(folder: Path) -> bool:
-    """Return whether a folder can be written, after making it if need be."""
+    """Return whether a folder is writable, after creating it if necessary."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
-    except (OSError, RuntimeError):  # no home
+    except (OSError, RuntimeError):  # there is no home folder
         return False
     return os.access(folder, os.W_OK)
 
 
 def _copy(folder: Path, to: Path) -> None:
-    """Copy a folder whole or not at all; another process may do the same."""
+    """Copy a folder completely or not at all; another process may copy it at the same time."""
     with suppress(OSError, RuntimeError):
         to.parent.mkdir(parents=True, exist_ok=True)
         with TemporaryDirectory(dir=to.parent) as temporary:

@@ -1,4 +1,4 @@
-"""Toy corpora: a few files or documents of WuDao, the same ones every time.
+"""Makes toy corpora: a few files or documents of WuDao, the same ones every time.
 
     python -m pipelines.cp_wudao 4                   top build/toy up to four files
     python -m pipelines.cp_wudao --documents 1000    the thousand documents of least sample hash
@@ -54,7 +54,7 @@ class PickCounts:
 
     records: int = 0
     damages: int = 0
-    """Stretches where a record should be and is not."""
+    """Passages where a record was expected but is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,13 +132,13 @@ def copy_documents(
 
     Args:
         files: The files to read.
-        output: Where the documents go, under the names of their files.
-        number: How many to take; None to take a share.
-        share: The share to take.
+        output: The folder that the documents are written to, in files with the original names.
+        number: How many documents to take; None to take a share.
+        share: The share of documents to take, if `number` is None.
         seed: Seed of the sample hash.
 
     Raises:
-        UserError: The output holds other documents, or none would be copied.
+        UserError: The output contains other documents, or no document would be copied.
     """
     present = _present(output)
     foreign = sorted(present - {file.relative for file in files})
@@ -172,7 +172,7 @@ def copy_documents(
 def pick_below(file: InputFile, limit: int, *, seed: int, counts: PickCounts) -> np.ndarray:
     """Return the places of a file's records whose sample hash is below a limit (at most 2**64).
 
-    A place has the fields hash, file (0), offset and length in bytes. They are in file order.
+    A place has the fields hash, file (0), offset and length in bytes. Places are in file order.
     """
     batches = _places(file, 0, seed=seed, counts=counts)
     return _joined([places[places["hash"] < limit] for places in batches])
@@ -198,10 +198,10 @@ def pick_least(
 
 
 def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
-    """Write the records of a file at some places as a JSON array, each with its original bytes.
+    """Write the records at some places of a file as a JSON array, each with its original bytes.
 
     Raises:
-        UserError: `path` exists with other content, which is left as it is.
+        UserError: `path` exists with other content, which is not changed.
     """
     with atomic_write(path) as handle, open_input(file.path) as source:
         handle.write(b"[")
@@ -221,7 +221,7 @@ def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
 def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> Iterator[np.ndarray]:
     """Yield the places of all records of a file, in batches."""
     (split,) = split_file(file, file.bytes, form="json")
-    # Only places are needed, and the file is one split, so no field of text is required.
+    # Only places are needed, and each file is one split, so no text field is required.
     reader = iter(open_reader(split, InputFormat()))
     while items := list(itertools.islice(reader, _BATCH)):
         spans = [(item.offset, item.length) for item in items if isinstance(item, Record)]

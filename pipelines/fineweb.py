@@ -2,7 +2,7 @@
 
 Every column is kept as provenance. Three are renamed because our own columns have their names:
 `language`, `score` and `int_score` become `web_language`, `edu_score` and `edu_int_score`. Any
-other column, or what is not a number in a column of numbers, goes into `other` as JSON.
+other column, and any value in a numeric column that is not a number, goes into `other` as JSON.
 """
 
 import sys
@@ -38,7 +38,7 @@ COLUMNS: Mapping[str, tuple[str, pa.DataType]] = {
     "int_score": ("edu_int_score", pa.int64()),
     "minhash_cluster_size": ("minhash_cluster_size", pa.int64()),
 }
-"""Name and type under which each column of the files is kept."""
+"""The name and type under which each column of the files is kept."""
 PROVENANCE = {**dict(COLUMNS.values()), "other": pa.large_string()}
 _TEXTS = {field: name for field, (name, kind) in COLUMNS.items() if kind == pa.large_string()}
 _INTEGERS = {pa.float64(): range(-(2**53), 2**53 + 1), pa.int64(): range(-(2**63), 2**63)}

@@ -1,7 +1,7 @@
 """How numba compiles kernels, and where it keeps them: see compiled.py.
 
-One process of a machine compiles at a time. The others wait for it and load what it has compiled;
-a process that finds all that it needs waits for nobody.
+On each machine one process compiles at a time. The others wait for it and load the compiled code; a
+process that finds all the code it needs does not wait.
 """
 
 import fcntl
@@ -26,16 +26,16 @@ _OPTIONS: dict[str, Any] = {
     "no_cfunc_wrapper": True,
     "_nrt": False,
 }
-"""Options of numba; the last one: no references to arrays are counted."""
+"""Options of numba; the last one turns off reference counting for arrays."""
 
 
 def compile_lazily(function: Callable[..., Any], folder: Path | None, *, inlined: bool) -> Any:
-    """Return a function that numba compiles when it is called with types that it has not met.
+    """Return a function that numba compiles when it is called with new types.
 
     Args:
         function: The function.
-        folder: Where compiled code is kept; None: nowhere.
-        inlined: Whether it becomes part of the kernels that call it.
+        folder: The folder for compiled code; None to keep no code.
+        inlined: Whether the function becomes part of the kernels that call it.
     """
     compiled: Any = numba.njit(**_OPTIONS, forceinline=inlined)(function)
     if folder is not None:
@@ -46,12 +46,12 @@ def compile_lazily(function: Callable[..., Any], folder: Path | None, *, inlined
 
 @typeof_impl.register(Kernel)
 def _type_of_kernel(kernel: Kernel, _: object) -> Any:
-    """Let kernels call kernels."""
+    """Return numba's type of a kernel, so that kernels can call kernels."""
     return kernel.compiled._numba_type_
 
 
 class _Turn:
-    """The turn of this process to compile: a kernel takes it for all that it calls."""
+    """This process's turn to compile; a kernel's turn covers all kernels that it calls."""
 
     def __init__(self) -> None:
         self._held = ExitStack()
@@ -60,8 +60,8 @@ class _Turn:
 
     @contextmanager
     def end(self) -> Iterator[None]:
-        """End the turn after the block, if one has begun in it."""
-        with global_compiler_lock:  # so that one thread compiles
+        """End the turn after the block, if the turn began in the block."""
+        with global_compiler_lock:  # so that only one thread compiles
             self._depth += 1
             try:
                 yield
@@ -72,7 +72,7 @@ class _Turn:
                     self._held.close()
 
     def take(self, folder: Path) -> bool:
-        """Wait for the process that compiles; return whether there was one to wait for."""
+        """Wait for this process's turn; return False if the process had the turn already."""
         if self._taken:
             return False
         self._taken = True
@@ -84,7 +84,7 @@ _turn = _Turn()
 
 
 def _keep(compiled: Any, folder: Path) -> None:
-    """Keep what is compiled of a function, and let no other process compile meanwhile."""
+    """Cache the compiled versions of a function, and compile only in this process's turn."""
     compiled._cache = _Cache(compiled.py_func, folder)
     compile_for = compiled.compile
 
@@ -96,10 +96,11 @@ def _keep(compiled: Any, folder: Path) -> None:
 
 
 class _Cache(caching.FunctionCache):
-    """The versions of a function in a folder that is named after the sources."""
+    """The compiled versions of a function, in a folder that is named after the sources."""
 
     def __init__(self, function: Any, folder: Path) -> None:
-        # Not numba's own, which looks for a folder and takes the time of a file for its version.
+        # Do not call numba's own __init__, which looks for a folder and uses a file's time as
+        # version.
         self._py_func, self._name = function, repr(function)
         self._impl, self._cache_path = _Serializer(), folder
         python = "".join(map(str, sys.version_info[:2]))
@@ -108,7 +109,7 @@ class _Cache(caching.FunctionCache):
         self._enabled = True
 
     def load_overload(self, types: Any, context: Any) -> Any:
-        """Return a version, if need be of a process that is compiling now; or None."""
+        """Return a compiled version, waiting if another process is compiling it now; or None."""
         load: Any = super().load_overload
         found = load(types, context)
         if found is None and _turn.take(self._cache_path):
@@ -117,17 +118,17 @@ class _Cache(caching.FunctionCache):
 
 
 class _Serializer(caching.CompileResultCacheImpl):
-    """Turns compiled code into bytes; the folder is there."""
+    """Turns compiled code into bytes; the folder already exists."""
 
     def __init__(self) -> None:
         self._locator = SimpleNamespace(ensure_cache_path=lambda: None)
 
 
 def _compile_less(compiled: Any) -> None:
-    """Let kernels that call a kernel share its version for numbers, without a door for Python.
+    """Let kernels share a callee's version for numbers, without a wrapper for Python callers.
 
-    numba would compile one more for each constant that is passed, which is a third of all it does
-    here, and then use the one for numbers.
+    numba would compile another version for each constant that is passed, which is a third of all
+    its work here, and would then use the version for numbers.
     """
     kinds: Any = importlib.import_module("numba.core.types")
 

@@ -1,7 +1,7 @@
 """OpenWebText: JSON lines of texts, kept if they are English and exceed 100 characters.
 
-Both rules are those of the reference GLM (THUDM/GLM data_utils/corpora.py, OpenWebText). It only
-requires that English be the likeliest language, so the threshold is 0 here.
+Both rules come from the reference GLM (THUDM/GLM data_utils/corpora.py, OpenWebText). The reference
+only requires that English be the likeliest language, so the threshold is 0 here.
 """
 
 import sys

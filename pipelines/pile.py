@@ -36,8 +36,8 @@ SUBSETS = (
 """Gao et al. 2020 (arXiv 2101.00027), table 1, as `pile_set_name` spells them."""
 
 CODE_SUBSETS = frozenset({"Github", "StackExchange"})
-"""Subsets of programs, and of answers that are full of them: an entity there is meant as it is, and
-so is mojibake that is shown. The others hold prose, with pieces of code at most."""
+"""Subsets of programs, and of answers that are full of programs: entities and mojibake there are
+intentional. The other subsets contain prose, with snippets of code at most."""
 
 _LEFT_OUT = (
     "Github", "StackExchange", "DM Mathematics", "Ubuntu IRC", "EuroParl", "YoutubeSubtitles",
@@ -48,12 +48,13 @@ GLM_SHARES: Mapping[str, float] = {
     **dict.fromkeys(_LEFT_OUT, 0.0),
     **dict.fromkeys(("PubMed Central", "ArXiv", "FreeLaw"), 0.3),
 }
-"""Shares that the reference GLM takes (THUDM/GLM data_utils/corpora.py, Pile); else all."""
+"""Shares that the reference GLM takes (THUDM/GLM data_utils/corpora.py, Pile); other subsets in
+full."""
 
 _NAME = re.compile(
     rf"""["']pile_set_name["']\s*:\s*["']({"|".join(map(re.escape, SUBSETS))})["']"""
 )
-"""The name of the subset in a text: of JSON, or of a dictionary of Python."""
+"""Matches the name of the subset in a text, written as JSON or as a Python dictionary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,11 +78,11 @@ class PileOptions(Options):
 
     @property
     def takes_all(self) -> bool:
-        """Whether all of every subset is taken."""
+        """Whether every subset is taken completely."""
         return self.recipe == "all" and not (self.allow or self.deny or self.keep)
 
     def share(self, subset: str) -> float:
-        """Return the share of a subset that is taken; 1 if it is not among the 22."""
+        """Return the share of a subset that is taken; 1 for names outside the 22 subsets."""
         if subset in self.deny or (self.allow and subset not in self.allow):
             return 0.0
         usual = GLM_SHARES.get(subset, 1.0) if self.recipe == "glm" else 1.0
@@ -99,12 +100,12 @@ def documents(record: Mapping[str, Any], options: PileOptions) -> tuple[Document
 
 
 def _subset(meta: Any, options: PileOptions) -> str:
-    """Return the subset of a record; "" in a copy that does not say, if all subsets are taken.
+    """Return the subset of a record; "" if the record does not name it and all subsets are taken.
 
-    Some copies of the Pile have `meta` as a text.
+    In some copies of the Pile, `meta` is a string.
 
     Raises:
-        Rejected: It is not known, and subsets were chosen.
+        Rejected: The subset is unknown, and the options choose subsets.
     """
     if isinstance(meta, str) and (found := _NAME.search(meta)):
         return found[1]
@@ -116,10 +117,10 @@ def _subset(meta: Any, options: PileOptions) -> str:
 
 
 def check_names(subsets: Iterable[str]) -> None:
-    """Check that these are subsets of the Pile.
+    """Check that the names are subsets of the Pile.
 
     Raises:
-        UserError: One is not; the message lists all subsets.
+        UserError: A name is not a subset; the message lists all subsets.
     """
     for name in subsets:
         if name not in SUBSETS:
@@ -132,10 +133,10 @@ def check_names(subsets: Iterable[str]) -> None:
 
 @functools.lru_cache(maxsize=8)
 def parse_shares(keep: Sequence[str]) -> Mapping[str, float]:
-    """Return the shares of a list of NAME=SHARE.
+    """Parse a list of NAME=SHARE and return the shares by name.
 
     Raises:
-        UserError: An item has another form, or a share is not from 0 to 1.
+        UserError: An item has another form, or a share is not between 0 and 1.
     """
     shares = {}
     for item in keep:
@@ -153,7 +154,7 @@ def parse_shares(keep: Sequence[str]) -> Mapping[str, float]:
 
 
 def is_taken(text: str, share: float, *, seed: int) -> bool:
-    """Return whether a text is in the share; a hash of it decides, so shares nest."""
+    """Return whether a text belongs to the share; a hash of the text decides, so shares nest."""
     if share >= 1:
         return True
     digest = hashlib.blake2b(text.encode(), digest_size=8, key=f"share {seed}".encode()).digest()
@@ -163,7 +164,7 @@ def is_taken(text: str, share: float, *, seed: int) -> bool:
 RECIPE = Recipe(
     name="pile",
     about="Clean, language-identify, deduplicate, tokenize and shuffle the Pile into token shards.",
-    # 00 to 29; val and test, which are next to the folder of the training files, do not match.
+    # Training files are 00 to 29; val and test, which are next to their folder, do not match.
     pattern=("[0-9][0-9].jsonl.zst", "[0-9][0-9].jsonl.gz", "[0-9][0-9].jsonl"),
     options=PileOptions,
     reading=always(InputFormat(format="jsonl", text_fields=("text",))),

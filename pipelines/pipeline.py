@@ -77,27 +77,27 @@ from shards.storage.files import read_json
 _LOG = logging.getLogger("corpusmill")
 
 _NAMES = {
-    "map": ("splits", ""),  # its steps say what is done with them
+    "map": ("splits", ""),  # the steps show how splits are processed
     "dedup": ("ranges of hashes", "Compare hashes"),
     "known": ("candidates", "Compare with earlier generations"),
     "drops": ("ranges of duplicates", "List duplicates"),
     "ranges": ("segments to cut", "Cut segments"),
     "merge": ("shards", "Merge shards"),
 }
-"""The items of each stage and its work, as an engine's page shows them."""
+"""The items of each stage and the work done on them, as an engine's page shows them."""
 
 
 def dataset(
     pipeline: beam.Pipeline, notes: Notes, *, steps: Sequence[str], dedup: str, grows: bool
 ) -> PCollection[str]:
-    """Put the job together.
+    """Build the pipeline of the job.
 
     Args:
-        pipeline: Of Beam.
-        notes: Values that plans and items share: the job's options, files and records.
+        pipeline: The Beam pipeline.
+        notes: The values that plans and items share: the job's options, files and records.
         steps: The names of the steps that a batch of documents goes through.
-        dedup: none, exact or minhash, as --dedup says.
-        grows: Whether there are earlier generations.
+        dedup: The value of --dedup: none, exact or minhash.
+        grows: Whether the dataset has earlier generations.
     """
     segments = pipeline | ReadSplits(notes) | ProcessSplits(notes, steps)
     drops = segments | FindDuplicates(notes, dedup=dedup, grows=grows)
@@ -114,12 +114,12 @@ class ReadSplits(beam.PTransform[Any, PCollection[Listed]]):
         self._notes = notes
 
     def expand(self, begin: Any) -> PCollection[Listed]:
-        """Wire it."""
+        """Apply the transform."""
         return _listed(begin.pipeline, self._notes, "map")
 
 
 class ProcessSplits(beam.PTransform[PCollection[Listed], PCollection[str]]):
-    """Makes segments of splits: documents that passed every step, tokens, hashes, audit."""
+    """Turns splits into segments: documents that passed every step, tokens, hashes, audit rows."""
 
     def __init__(self, notes: Notes, steps: Sequence[str]) -> None:
         super().__init__()
@@ -127,13 +127,13 @@ class ProcessSplits(beam.PTransform[PCollection[Listed], PCollection[str]]):
         self._steps = steps
 
     def expand(self, splits: PCollection[Listed]) -> PCollection[str]:
-        """Wire it."""
+        """Apply the transform."""
         work = ", ".join(["Read", *self._steps, "write segments"])
         return _done(splits, self._notes, "map", work)
 
 
 class _Stages(beam.PTransform[PCollection[str], PCollection[str]]):
-    """Stages that follow each other; each waits for all items of the one before it."""
+    """Stages that run one after another; each waits for all items of the previous one."""
 
     def __init__(self, notes: Notes, stages: Sequence[str]) -> None:
         super().__init__()
@@ -141,7 +141,7 @@ class _Stages(beam.PTransform[PCollection[str], PCollection[str]]):
         self._stages = stages
 
     def expand(self, before: PCollection[str]) -> PCollection[str]:
-        """Wire them."""
+        """Apply all stages in order."""
         for stage in self._stages:
             items = _listed(before.pipeline, self._notes, stage, beam.AsList(before))
             before = _done(items, self._notes, stage, _NAMES[stage][1])
@@ -149,28 +149,28 @@ class _Stages(beam.PTransform[PCollection[str], PCollection[str]]):
 
 
 class FindDuplicates(_Stages):
-    """Finds texts that repeat, by ranges of their hashes, and lists what to drop."""
+    """Finds repeated texts by ranges of their hashes, and lists the documents to drop."""
 
     def __init__(self, notes: Notes, *, dedup: str, grows: bool = False) -> None:
         super().__init__(notes, dedup_stages(dedup, grows=grows))
 
 
 class WriteShards(_Stages):
-    """Merges segments by ranges of the order: a shard each, with audit and rejects."""
+    """Merges segments by ranges of the order: one shard per range, with audit rows and rejects."""
 
     def __init__(self, notes: Notes) -> None:
         super().__init__(notes, ("ranges", "merge"))
 
 
 class CommitManifest(beam.PTransform[PCollection[str], PCollection[str]]):
-    """Checks the account and writes the manifest; gives its number, or nothing."""
+    """Checks the account and writes the manifest; yields its number, or nothing."""
 
     def __init__(self, notes: Notes) -> None:
         super().__init__()
         self._notes = notes
 
     def expand(self, before: PCollection[str]) -> PCollection[str]:
-        """Wire it."""
+        """Apply the transform."""
         committing = beam.FlatMap(_commit, beam.AsList(before), notes=self._notes)
         made: PCollection[str] = (
             before.pipeline
@@ -181,7 +181,7 @@ class CommitManifest(beam.PTransform[PCollection[str], PCollection[str]]):
 
 
 def _listed(pipeline: beam.Pipeline, notes: Notes, stage: str, *waits: Any) -> PCollection[Listed]:
-    """Wire the plan of a stage: one element that waits for others and gives the stage's items."""
+    """Add the plan of a stage: one element that waits for others and yields the stage's items."""
     what, _ = _NAMES[stage]
     planning = beam.FlatMap(_plan, *waits, notes=notes, stage=stage).with_output_types(Any)
     items: PCollection[Listed] = (
@@ -191,7 +191,7 @@ def _listed(pipeline: beam.Pipeline, notes: Notes, stage: str, *waits: Any) -> P
 
 
 def _done(items: PCollection[Listed], notes: Notes, stage: str, work: str) -> PCollection[str]:
-    """Wire the work on the items of a stage, which gives the names of those that are done."""
+    """Add the work on the items of a stage; it yields the names of finished items."""
     what, _ = _NAMES[stage]
     doing = beam.ParDo(ItemDoFn(notes, stage)).with_output_types(str)
     done: PCollection[str] = items | f"Spread {what}" >> beam.Reshuffle() | work >> doing
@@ -214,22 +214,22 @@ def _reported(notes: Notes) -> AbstractContextManager[None]:
 
 
 class ItemDoFn(beam.DoFn):
-    """Does items: on an engine each at once; in the driver all of a bundle, by its workers."""
+    """Processes items: one at a time on an engine, a whole bundle with workers in the driver."""
 
     def __init__(self, notes: Notes, stage: str) -> None:
         self._notes = notes
         self._stage = stage
 
     def setup(self) -> None:
-        """Prepare nothing yet: a worker loads models for its first item of a stage."""
+        """Do nothing: a worker loads models when it gets its first item of a stage."""
         self._payload = b""
 
     def start_bundle(self) -> None:
-        """Begin."""
+        """Start a new bundle without items."""
         self._bundle: list[Listed] = []
 
     def process(self, listed: Listed) -> Iterator[str]:
-        """Do an item, or leave it to the end of the bundle."""
+        """Process an item, or keep it for the end of the bundle."""
         if local_run(self._notes):
             self._bundle.append(listed)
             return
@@ -237,7 +237,7 @@ class ItemDoFn(beam.DoFn):
             yield self._done(listed)
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Do what was left, in the order of the plan."""
+        """Process the items that were kept for the end of the bundle, in the order of the plan."""
         notes, stage, local = self._notes, self._stage, local_run(self._notes)
         if not (self._bundle and local):
             return
@@ -256,8 +256,8 @@ class ItemDoFn(beam.DoFn):
             self._payload = self._payload or packed(prepare_item, arguments)
             run_packed(self._payload, listed.item)
         name: str = listed.item.name
-        # An engine forgets what an attempt counted that did not come to its end, so the attempt
-        # that does counts, whichever one wrote the record.
+        # An engine forgets the counts of an attempt that did not finish, so the attempt that
+        # finishes counts the item, no matter which attempt wrote the record.
         for count, number in figures(self._stage, read_json(folder / f"{name}.json")).items():
             beam.Metrics.counter(NAMESPACE, counter_name(self._stage, count)).inc(number)
         return name
@@ -267,13 +267,13 @@ def run_job(notes: Notes, spec: JobSpec, runner: Runner, *, only_map: bool = Fal
     """Run a job on the runner that the command names, showing progress.
 
     Args:
-        notes: Values that its parts share.
-        spec: The job, which the notes have.
-        runner: Has the flags for Beam, and the worker processes of this machine.
+        notes: The values that the job's parts share.
+        spec: The description of the job, which is also in the notes.
+        runner: The runner, with Beam's flags and the worker processes of this machine.
         only_map: Whether the job ends with the segments.
 
     Raises:
-        UserError: A part of it raised it, or the engine failed.
+        UserError: A part of the job raised it, or the engine failed.
     """
     options, grows = spec.map.options, spec.base > 0
     pipeline = new_pipeline(runner, options.output.name)

@@ -1,4 +1,4 @@
-"""The plans of a job: which items each stage has, and what is committed at its end.
+"""The plans of a job: the items of each stage, and the commit at the end.
 
     map      the splits of the input, some of which become segments at once
     dedup    ranges of the hashes of texts, and of each band of near-duplicates
@@ -7,9 +7,9 @@
     ranges   of very large corpora: segments cut by ranges of the order
     merge    the shards of each source, and signatures for later generations
 
-A plan is a pure function of the job and of the records before it, so it gives the same items
-whoever evaluates it, and again when an engine restarts the job. Nothing here imports Beam;
-pipeline.py makes a graph of it.
+A plan is a pure function of the job and of the earlier stages' records, so every evaluation returns
+the same items, also after an engine restarts the job. This module does not import Beam; pipeline.py
+turns the plans into a graph.
 """
 
 import hashlib
@@ -86,30 +86,30 @@ from shards.vocabulary import write_vocabulary
 _LOG = logging.getLogger("corpusmill")
 
 STAGES = ("map", "dedup", "known", "drops", "ranges", "merge")
-"""In order; each has a folder of records in .work."""
+"""The names of all stages, in order; each stage has a folder of records in .work."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class JobSpec:
-    """The values that the plans of a job share; `map` has those that its items share."""
+    """The values that the plans of a job share; `map` contains the values that map items share."""
 
     corpus: Corpus
-    """The corpus whose command this is."""
+    """The corpus whose command runs the job."""
     map: Job
     chain: StepsInfo
     semantic: Mapping[str, Any]
-    """The options that decide bytes, with fingerprints instead of paths."""
+    """The options that determine the output bytes, with fingerprints instead of paths."""
     number: int
     """Of the manifest that is made: one that has it is made already."""
     base: int = 0
-    """Of the manifest that grows; 0: there is none."""
+    """The number of the manifest that the job extends; 0 for a new dataset."""
     grows: bool = False
-    """Whether the dataset is one that grows, by this generation."""
+    """Whether the dataset is one that grows, and the job adds a generation."""
     workers: int = 0
     locks: bool = False
-    """Whether the commit locks the dataset, because no process lives through the job."""
+    """Whether the commit locks the dataset, because no process lives through the whole job."""
     shards: Mapping[str, int] = field(default_factory=dict)
-    """Shards by source, where they are known."""
+    """The number of shards by source, where it is known."""
     begun: float = field(default_factory=time.time)
     """When the job began, in seconds since 1970."""
 
@@ -120,9 +120,9 @@ class JobSpec:
 
     @property
     def quality(self) -> Quality:
-        """The rules of profiles and of scorers, whose models only the workers need to have."""
+        """The rules of profiles and scorers; only the workers need the scorers' models."""
         options = self.map.options
-        # The chain, which knows the labels of a custom model, checks them.
+        # The chain checks the labels of a custom model, because it knows them.
         labels = None if options.lid_model else LANGUAGES
         quality = Quality.parse(options.quality, overrides=options.threshold, labels=labels)
         return Quality(joined(quality.selection, recorded_bounds(self.chain.fingerprints)))
@@ -134,9 +134,9 @@ class JobFiles:
 
     files: Sequence[InputFile] = ()
     left_out: Mapping[InputFile, str] = field(default_factory=dict)
-    """Inputs that cannot be read, and why; the report lists them."""
+    """Inputs that cannot be read, with the reason; the report lists them."""
     first_seen: Mapping[InputFile, float] = field(default_factory=dict)
-    """When files were first seen, in seconds since 1970, where that is known."""
+    """The time each file was first seen, in seconds since 1970, where known."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,17 +144,17 @@ class Mapped:
     """The results of the map of a job."""
 
     records: Sequence[ProcessRecord]
-    """Of its items, by file and place, without files that could not be mapped."""
+    """The records of the map's items, by file and place, without files that could not be mapped."""
     files: Sequence[InputFile]
-    """That are mapped."""
+    """The input files that are mapped."""
     failed: Mapping[InputFile, str]
-    """That are not, in a watch, and why."""
+    """The input files that could not be mapped in a watch, with the reason."""
     arrivals: Sequence[float] = ()
-    """When documents came, in seconds since 1970, where that is known."""
+    """Arrival times of documents, in seconds since 1970, where known."""
 
 
 SPEC, FILES, MAPPED, LOGGED = "spec", "files", "mapped", "logged"
-"""Names of notes: a JobSpec, JobFiles, what is mapped, what the commit has logged on an engine."""
+"""Names of notes: a JobSpec, JobFiles, a Mapped, and the commit's log messages on an engine."""
 
 _MAPPING, _INDEX, _RUNNING, _MADE = "mapping", "index", "running", "made"
 """Names of further notes: a ProcessPlan, a SegmentIndex, a RunningPlan, the manifest."""
@@ -194,15 +194,15 @@ KINDS: Mapping[str, StageKind] = {
         is_intact=_is_intact_merge,
     ),
 }
-"""How the items of each stage are done."""
+"""How the items of each stage are processed."""
 
 
 def dedup_stages(dedup: str, *, grows: bool) -> tuple[str, ...]:
-    """Return the stages of dedup that can have items: known before the job begins.
+    """Return the stages of dedup that can have items, which is known before the job begins.
 
     Args:
-        dedup: none, exact or minhash, as --dedup says.
-        grows: Whether there are earlier generations.
+        dedup: The value of --dedup: none, exact or minhash.
+        grows: Whether the dataset has earlier generations.
     """
     if dedup == "none":
         return ()
@@ -223,24 +223,24 @@ def job_of(notes: Notes) -> Job:
 
 
 def is_of_command(notes: Notes) -> bool:
-    """Return whether a command waits for a job, and not a pipeline of transforms."""
+    """Return whether a command waits for the job, as opposed to a pipeline of transforms."""
     return not _spec_of(notes).locks
 
 
 def _is_followed(notes: Notes, spec: JobSpec) -> bool:
-    """Return whether a driver elsewhere logs what the parts of a job have to say."""
+    """Return whether a driver in another process logs the messages of the job's parts."""
     return not (notes.are_here or spec.locks)
 
 
 def plan(notes: Notes, stage: str) -> list[Listed]:
-    """Return the items of a stage to be handed out, once those of the stages before it are done.
+    """Return the items of a stage to hand out, once all items of earlier stages are done.
 
     Raises:
         UserError: The job cannot be continued; the message says why and what to do.
     """
     spec = _spec_of(notes)
     with kept_messages(keep=_is_followed(notes, spec)) as messages:
-        sizes = files(spec.work / stage)  # behind a URL one listing, not a request for each item
+        sizes = files(spec.work / stage)  # for a URL, one listing instead of one request per item
         if stage == "map":
             mapping = _plan_map(notes, spec, sizes)
             found = Stage(stage, mapping.items)
@@ -248,18 +248,18 @@ def plan(notes: Notes, stage: str) -> list[Listed]:
             found = _running(notes, spec, _answer(notes)).stage(stage)
         listed = list_items(notes, found, sizes, messages)
     if stage == "map" and spec.map.options.part == (MERGE,):
-        return []  # all of them are mapped
+        return []  # every split is already mapped
     return listed
 
 
 def commit_job(notes: Notes) -> Manifest | None:
-    """Commit what the stages have made, once: a manifest with the job's number is returned.
+    """Commit the results of the stages, unless a manifest with the job's number exists.
 
     Returns:
         The manifest; None if there was nothing to commit.
 
     Raises:
-        UserError: It cannot be committed; the message says why and what to do.
+        UserError: The results cannot be committed; the message says why and what to do.
     """
     spec = _spec_of(notes)
     output = spec.map.options.output
@@ -290,11 +290,11 @@ def commit_job(notes: Notes) -> Manifest | None:
 
 
 def forget_job(notes: Notes, prefix: str) -> None:
-    """Delete the intermediate files of a job, and none of another job with the same output.
+    """Delete a job's intermediate files, but not those of other jobs with the same output.
 
     Args:
-        notes: Of the job.
-        prefix: The beginning of the names of its segments.
+        notes: The notes of the job.
+        prefix: The prefix of the names of the job's segments.
     """
     work = notes.work
     names = {}
@@ -328,7 +328,7 @@ def planned_splits(notes: Notes) -> ProcessPlan:
 
 
 def run_stages(notes: Notes) -> Manifest | None:
-    """Run what comes after the map in this process, and commit; as commit_job."""
+    """Run the stages after the map in this process, and commit the results like commit_job."""
     spec = _spec_of(notes)
 
     def answer(stage: Stage) -> Records:
@@ -383,7 +383,7 @@ def _answer(notes: Notes) -> Callable[[Stage], Records]:
 def _running(
     notes: Notes, spec: JobSpec, answer: Callable[[Stage], Records]
 ) -> RunningPlan[tuple[Deduplicated, Merged]]:
-    """Return the plan of the stages after the map; the driver takes each step of it once."""
+    """Return the plan of the stages after the map; the driver runs each of its steps once."""
     running: RunningPlan[tuple[Deduplicated, Merged]] | None
     running = notes.get(_RUNNING) if notes.are_here else None
     if running is None:
@@ -413,7 +413,7 @@ def _after_map(notes: Notes, spec: JobSpec) -> Plan[tuple[Deduplicated, Merged]]
 
 
 def _index(notes: Notes, spec: JobSpec) -> SegmentIndex | None:
-    """Return the segments of a job, listed by the first plan after the map; None if there are none.
+    """Return the index of a job's segments; None if there are none.
 
     Raises:
         UserError: Too many records cannot be read, or no document is left.
@@ -435,10 +435,11 @@ def _check(spec: JobSpec, found: Mapped) -> None:
     """Check that not too many records are unreadable, and that a new dataset has a document.
 
     Raises:
-        UserError: It is not so; the message shows what the records hold.
+        UserError: Too many records are unreadable, or no document is left; the message shows what
+            the records contain.
     """
     job = spec.map
-    if not job.options.watch:  # that continues whatever arrives
+    if not job.options.watch:  # a watch continues whatever arrives
         most = job.options.max_reject_rate
         if losses_of(found.records).rate > most:
             sources = unread_sources(found.records)
@@ -456,7 +457,7 @@ def _check(spec: JobSpec, found: Mapped) -> None:
 
 
 def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex:
-    """Return the list of all segments; it is written where items read it."""
+    """Return the list of all segments, after writing it to the file that items read."""
     job, output = spec.map, spec.map.options.output
     grows_or_replaces = spec.base or job.options.overwrite
     current = manifests.read_current_manifest(output) if grows_or_replaces else None
@@ -467,7 +468,7 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
         "inputs": to_json(input_entries(records)),
     }
     if job.options.overwrite and current and current.libraries != job.versions:
-        # Other libraries make other bytes, which must not have the names of the old files.
+        # Other libraries write other bytes, which must not get the names of the old files.
         identity["libraries"] = job.versions
     earlier = () if base is None else base.generations
     if earlier:
@@ -494,7 +495,7 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
 
 
 def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None) -> Manifest:
-    """Write the manifest, and log what was made."""
+    """Write the manifest, and log a summary of the new data."""
     options, found = spec.map.options, mapped(notes)
     output, inputs = options.output, notes.get(FILES)
     made = describe(
@@ -558,7 +559,7 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
 def _stage_figures(notes: Notes, spec: JobSpec) -> dict[str, Any]:
     """Return the stages' part of report.json: seconds of each and of all, and their items.
 
-    A stage lasts until the next one is planned; one that had no work has no seconds.
+    A stage lasts until the next one is planned; a stage without work has no seconds.
     """
     found = [(stage, notes.get(stage)) for stage in STAGES]
     planned: list[tuple[str, Planned]] = [(stage, note) for stage, note in found if note]

@@ -3,10 +3,10 @@
     python -m pipelines.rethreshold build/wudao --threshold gopher.min_words=30
     python -m pipelines.rethreshold build/wudao --language-threshold 0.65 --languages zh
 
-No text is read and nothing is written. Figures are exact wherever the counts allow it. Of a text
-that was dropped and would then be kept, only the bytes are known: tokens are estimated from those,
-by the tokens per byte of the tokenized texts in its language; what dedup and the stages between
-the rules and dedup would drop of such texts, by the share of the texts that they dropped.
+No text is read and nothing is written. Figures are exact wherever the counts allow it. If a text
+was dropped and would now be kept, only its bytes are known: its tokens are estimated from the
+tokens per byte of the tokenized texts in its language. The number of such texts that later stages
+(screening and dedup) would drop is estimated from the share that these stages dropped.
 
 Steps are numbered in the order in which a text meets them: the language, its score, then each rule
 of the language. A text is dropped by the first step that it breaks.
@@ -46,14 +46,15 @@ from shards.storage.files import shape_expected, whole_bytes
 from shards.storage.remote import AnyPath
 
 NOW, THEN = range(2)
-"""With the dataset's own thresholds, and with the other ones."""
+"""Indices of the dataset's own thresholds and of the alternative ones."""
 DOCUMENTS, BYTES, TOKENS = range(3)
-"""Amounts."""
+"""Indices of the amounts."""
 AMOUNTS = ("documents", "bytes", "tokens")
 LANGUAGE, SCORE, FIRST_RULE = 0, 1, 2
-"""Steps."""
+"""Numbers of the first steps."""
 KEPT, DEDUPLICATED, SCREENED, EXCLUDED = FATES = range(4)
-"""The fate of a text in a run; SCREENED: dropped between rules and dedup; EXCLUDED: by a step."""
+"""The fates of a text in a run; SCREENED: dropped between rules and dedup; EXCLUDED: dropped by a
+step."""
 
 _REACHED_DEDUP = [KEPT, DEDUPLICATED]
 _BATCH_ROWS = 1 << 17
@@ -68,7 +69,7 @@ _ESTIMATED = (
 
 Counts = npt.NDArray[np.int64]
 Amounts = npt.NDArray[np.float64]
-"""float64[3], documents, bytes and tokens."""
+"""float64[3]: documents, bytes and tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -123,12 +124,12 @@ class Rethreshold(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A number of the dataset now, and what it would be then."""
+    """A number of the dataset now, and the number under the other thresholds."""
 
     now: int
     then: int
     exact: bool
-    """Whether a run with the other thresholds would come to exactly this number."""
+    """Whether a run with the other thresholds would produce exactly this number."""
 
     def __add__(self, other: "Figure") -> "Figure":
         return Figure(
@@ -141,15 +142,16 @@ class StepDrops:
     """The documents that one step drops."""
 
     step: str
-    """language, language-score, or a threshold as written in the flag: zh:gopher.min_words."""
+    """The name of the step: language, language-score, or a threshold as written in the flag, such
+    as zh:gopher.min_words."""
     reason: str
-    """The reason in the account."""
+    """The reason that the account records for this step."""
     bounds: tuple[str, str]
-    """Now and then."""
+    """The step's bounds, now and with the other thresholds."""
     drops: tuple[int, ...]
-    """Documents that this step drops, being the first one that they break, now and then."""
+    """Documents that this step drops because it is the first step they break, now and then."""
     breaks: tuple[int, ...]
-    """Documents in the wanted languages that break this step, whichever one drops them."""
+    """Documents in the wanted languages that break this step, no matter which step drops them."""
 
     def __add__(self, other: "StepDrops") -> "StepDrops":
         drops, breaks = map(add, self.drops, other.drops), map(add, self.breaks, other.breaks)
@@ -158,15 +160,15 @@ class StepDrops:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """The result of thresholds for one source, or for all."""
+    """The result of thresholds for one source, or for all sources."""
 
     before_dedup: Mapping[str, Figure]
-    """documents, bytes and tokens of the texts that the rules keep."""
+    """The documents, bytes and tokens of the texts that the rules keep."""
     dataset: Mapping[str, Figure]
-    """documents, bytes, tokens and samples of the texts that dedup leaves."""
+    """The documents, bytes, tokens and samples of the texts that remain after dedup."""
     steps: tuple[StepDrops, ...]
     unjudged: Mapping[str, int]
-    """Records dropped before their language is looked at, now as then, by reason."""
+    """Records dropped before their language is identified, now and then alike, by reason."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -174,11 +176,11 @@ class Recount:
     """The effect of two sets of thresholds on the texts of one source in one language."""
 
     dropped: Counts
-    """int64[2, steps], texts that a step drops, now and then."""
+    """int64[2, steps]: texts that each step drops, now and then."""
     broken: Counts
     """int64[2, steps], texts in a wanted language that break a step, whichever one drops them."""
     passed: Counts
-    """int64[2, fates, 3], texts that break no step: their number, bytes and tokens."""
+    """int64[2, fates, 3]: texts that break no step: their number, bytes and tokens."""
 
     @classmethod
     def zero(cls, num_rules: int) -> "Recount":
@@ -190,11 +192,11 @@ class Recount:
 
 @dataclass(kw_only=True)
 class Source:
-    """All of one source."""
+    """The counts of one source."""
 
     languages: dict[str, Recount] = field(default_factory=dict)
     unjudged: Counter[str] = field(default_factory=Counter)
-    """Records that were dropped before their language was looked at, by reason."""
+    """Records that were dropped before their language was identified, by reason."""
 
 
 def forecasts(
@@ -205,12 +207,12 @@ def forecasts(
     Args:
         directory: The dataset.
         manifest: Its manifest.
-        both: Its own thresholds, and others with the same profiles, which have no rules for a
-            language that the first left out.
-        stride: Tokens from one window to the next.
+        both: The dataset's own thresholds, and other thresholds with the same profiles. The others
+            have no rules for languages that the dataset's own thresholds exclude.
+        stride: The number of tokens from the start of one window to the next.
 
     Raises:
-        DamageError: An audit table is not what the manifest says.
+        DamageError: An audit table does not match the manifest.
     """
     sources = {name: Source() for name in manifest.sources()}
     for generation in manifest.generations:
@@ -232,7 +234,7 @@ def forecasts(
 
 
 def sum_forecasts(parts: Sequence[Forecast]) -> Forecast:
-    """Return the sum of one or more forecasts; a figure is exact if all of it is."""
+    """Return the sum of one or more forecasts; a figure is exact if all its summands are exact."""
 
     def summed(figures: Sequence[Mapping[str, Figure]]) -> dict[str, Figure]:
         return {name: reduce(add, (each[name] for each in figures)) for name in figures[0]}
@@ -324,7 +326,7 @@ def _recount(
 
 
 def _fates(reasons: Sequence[str | None], now: Thresholds) -> npt.NDArray[np.int8]:
-    """Return the fate that each reason means, and last that of having none."""
+    """Return the fate that each reason means; the last entry is for texts without a reason."""
     known: dict[str | None, int] = {
         **dict.fromkeys((DUPLICATE, f"near-{DUPLICATE}"), DEDUPLICATED),
         **dict.fromkeys(("language", "language-score", *REASONS, *now.reasons), EXCLUDED),
@@ -333,7 +335,7 @@ def _fates(reasons: Sequence[str | None], now: Thresholds) -> npt.NDArray[np.int
 
 
 def _amounts(table: pa.RecordBatch) -> Counts:
-    """Return int64[3, n], 1, bytes and tokens of each text."""
+    """Return int64[3, n]: the number 1, the bytes and the tokens of each text."""
     size, tokens = (
         table[name].fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
         for name in ("bytes", "tokens")
@@ -342,7 +344,7 @@ def _amounts(table: pa.RecordBatch) -> Counts:
 
 
 def _broken(table: pa.RecordBatch, thresholds: Thresholds, language: str) -> npt.NDArray[np.bool_]:
-    """Return bool[steps, n], which steps each text breaks."""
+    """Return bool[steps, n]: which steps each text breaks."""
     rules = thresholds.rules(language)
     broken = np.zeros((FIRST_RULE + len(rules), table.num_rows), bool)
     if not thresholds.wants(language):
@@ -358,7 +360,7 @@ def _broken(table: pa.RecordBatch, thresholds: Thresholds, language: str) -> npt
 def _figures(
     source: Source, sources: Sequence[Source], manifest: Manifest
 ) -> tuple[dict[str, Figure], dict[str, Figure]]:
-    """Return the amounts of a source before dedup, and in the dataset."""
+    """Return the amounts of a source before dedup and in the dataset."""
     passed: Counts = np.zeros((2, len(FATES), 3), np.int64)
     admitted = np.zeros(3)
     for language, counts in source.languages.items():
@@ -372,7 +374,7 @@ def _figures(
     then = passed[THEN, _REACHED_DEDUP].sum(axis=0) + admitted
     left = passed[THEN, KEPT] + admitted * (1 - _share(passed[NOW, DEDUPLICATED], now))
     loosened = bool(passed[THEN, EXCLUDED, DOCUMENTS])
-    # A stage between the rules and dedup drops texts: --decontaminate.
+    # --decontaminate, a stage between the rules and dedup, drops texts.
     exact = not loosened or not (manifest.options.get("decontaminate") or screened)
     before = _named(now, then, exact=(exact, exact, not loosened))
     if manifest.options.get("dedup") == "none":
@@ -384,7 +386,8 @@ def _figures(
 def _density(language: str, source: Source, sources: Sequence[Source]) -> float:
     """Return tokens per byte, not counting eos, of the most similar texts that were tokenized.
 
-    They are those in the language in the source, else in all sources, else in any language.
+    These are the texts in the same language from the same source, else from all sources, else texts
+    in any language.
     """
     everywhere = [counts for other in sources for counts in other.languages.values()]
     choices = (
@@ -413,7 +416,7 @@ def _named(now: Counts, then: Amounts, *, exact: Sequence[bool]) -> dict[str, Fi
 
 
 def _steps(source: Source, both: tuple[Thresholds, Thresholds]) -> tuple[StepDrops, ...]:
-    """Return the drops of each step: the languages, their score, then the rules by language."""
+    """Return the drops of each step: language, score, then the rules by language."""
     languages = sorted(source.languages, key=lambda name: (both[THEN].group(name), name))
     return _merged(
         StepDrops(
@@ -436,7 +439,7 @@ def _merged(steps: Iterable[StepDrops]) -> tuple[StepDrops, ...]:
 
 
 def _steps_of(language: str, both: tuple[Thresholds, Thresholds]) -> Iterator[dict[str, Any]]:
-    """Yield name, reason and bounds of the steps that texts of a language meet."""
+    """Yield the name, reason and bounds of each step that texts of a language go through."""
     now, then = both
     languages = tuple(",".join(sorted(each.languages or ["all"])) for each in both)
     yield {"step": "language", "reason": "language", "bounds": languages}

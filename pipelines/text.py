@@ -1,4 +1,4 @@
-"""Any texts: JSON lines, JSON arrays or Parquet with a field of text, or plain text."""
+"""A corpus of any texts: JSON lines, JSON arrays or Parquet with a text field, or plain text."""
 
 import functools
 import re
@@ -88,7 +88,7 @@ class TextOptions(Options):
 
 @functools.lru_cache(maxsize=8)  # called for each record
 def _columns(provenance: tuple[str, ...]) -> list[tuple[str, str]]:
-    """Return name and field of each column."""
+    """Return the name and field of each column."""
     pairs = [item.rpartition("=") for item in provenance]
     return [(name or field.replace(".", "_"), field) for name, _, field in pairs]
 
@@ -124,7 +124,7 @@ def _provenance(options: TextOptions) -> Mapping[str, pa.DataType]:
 
 def _named_fields(options: TextOptions) -> Mapping[str, str]:
     named = {options.id_field: f"--id-field {options.id_field}"}
-    if options.id_field == TextOptions.id_field:  # which nobody need have given
+    if options.id_field == TextOptions.id_field:  # the default field may be missing from records
         named = {}
     fields = [field for _, field in _columns(options.provenance)]
     flags = [f"--provenance {item}" for item in options.provenance]

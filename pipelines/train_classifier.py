@@ -1,10 +1,10 @@
-"""A fastText classifier of quality, trained on two folders of texts.
+"""Trains a fastText quality classifier on two folders of texts.
 
     python -m pipelines.train_classifier --positive good/ --negative web/ --output quality.bin
 
-Its label for the first is `hq`, for the second `cc`, as in DCLM's. A share of the texts is held
-out; the closing table says what each bound keeps of it. The same input and options give the same
-bytes: one thread trains, from one seed.
+Texts of the first folder get the label `hq`, texts of the second `cc`, as in DCLM's classifier. A
+share of the texts is held out; the closing table shows how many of them each bound keeps. The same
+input and options give the same bytes: a single thread trains, with a fixed seed.
 """
 
 import argparse
@@ -39,13 +39,13 @@ from shards.errors import UserError
 from shards.storage.files import atomic_write
 
 THRESHOLDS = (0.01, 0.05, *(round(0.1 * step, 1) for step in range(1, 10)), 0.95, 0.99)
-"""Bounds in the table."""
+"""The bounds that the closing table lists."""
 
 POSITIVE, NEGATIVE = "positive", "negative"
 
 _PREFIX = LABEL_PREFIX.decode()
 _LABEL_WORD = re.compile(rf"(?<!\S){_PREFIX}\S*")
-"""A word that fastText would take for a label of the text; as it scores texts it skips them."""
+"""A word that fastText would read as a label of the text; when scoring texts, fastText skips it."""
 
 _AS_INPUT = (
     "as --input of a corpus; repeatable, each as NAME=PATH then, "
@@ -53,11 +53,11 @@ _AS_INPUT = (
 )
 
 _MIN_TEXTS = 20
-"""On each side, to train on."""
+"""The minimum number of training texts per label."""
 
 _HELD_BYTES = 32 << 20
 _LONG_WORDS = 15
-"""Characters of a word on average: more means a script without spaces."""
+"""The average word length in characters above which a script probably has no spaces."""
 
 _ROW = "{:>9} {:>10} {:>10} {:>10}"
 
@@ -80,17 +80,17 @@ class Side:
     """The texts of one label."""
 
     name: str
-    """POSITIVE or NEGATIVE."""
+    """The label: POSITIVE or NEGATIVE."""
     label: str
     lines: list[str]
-    """To train on."""
+    """The texts to train on."""
     held: list[str]
-    """Texts to measure with."""
+    """The texts to measure the classifier with."""
     skipped: str
-    """The unused texts, for the last line; "" if all were used."""
+    """A phrase about unused texts, for the last log line; "" if all texts were used."""
 
     def counts(self, specs: Sequence[str]) -> dict[str, Any]:
-        """Return the line of the report about it."""
+        """Return the entry of the report about this side."""
         return {
             "inputs": [*specs],
             "label": self.label,
@@ -101,7 +101,7 @@ class Side:
 
 @dataclass(frozen=True, kw_only=True)
 class SideOptions:
-    """Which texts a classifier learns to tell apart."""
+    """The texts that a classifier learns to distinguish."""
 
     positive: tuple[str, ...] = option(
         MISSING,
@@ -130,7 +130,7 @@ class SideOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierOptions:
-    """The options that decide the bytes of a model; the words are fastText's."""
+    """The options that determine the bytes of a model; their names are fastText's."""
 
     epochs: int = option(5, type=at_least_one, metavar="N", group="the model and its training")
     """rounds"""
@@ -159,10 +159,10 @@ class TrainClassifier(ClassifierOptions, TrainingTextOptions, SideOptions, Comma
     """the model to write"""
 
     def run(self) -> None:
-        """Train and write a model with its report, and print the closing lines.
+        """Train a model, write it with its report, and print the closing lines.
 
         Raises:
-            UserError: An option does not fit, the input cannot be read or is too small.
+            UserError: An option is not valid, or the input cannot be read or is too small.
         """
         report_path = self.output.with_suffix(".json")
         log_plainly()
@@ -226,7 +226,7 @@ def read_side(name: str, options: TrainClassifier) -> Side:
     """Return the texts of one side.
 
     Raises:
-        UserError: They cannot be read, or are too few.
+        UserError: The texts cannot be read, or there are too few texts.
     """
     specs: Sequence[str] = getattr(options, name)
     held = Held(share=options.held_out, most_bytes=_HELD_BYTES)
@@ -252,10 +252,10 @@ def _training_line(text: str) -> str:
 
 
 def train(sides: Iterable[Side], folder: Path, *, options: TrainClassifier) -> Path:
-    """Return the file of a model in a folder; the same texts and options give the same bytes.
+    """Train a model in a folder and return its file; equal texts and options give equal bytes.
 
     Raises:
-        UserError: The library is missing, or cannot make such a model.
+        UserError: The fastText library is missing, or cannot make such a model.
     """
     lines = [f"{_PREFIX}{side.label} {line}\n" for side in sides for line in side.lines]
     random.Random(options.seed).shuffle(lines)
@@ -274,7 +274,7 @@ def train(sides: Iterable[Side], folder: Path, *, options: TrainClassifier) -> P
             bucket=options.buckets,
             minCount=options.min_count,
             seed=options.seed,
-            thread=1,  # several write to the same rows at once
+            thread=1,  # several threads would write to the same rows at once
             loss="softmax",
             verbose=0,
         )
@@ -298,9 +298,9 @@ def _library() -> Any:
 
 
 def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]:
-    """Return the held-out texts that each bound keeps, by the code that filters a corpus.
+    """Return the shares of held-out texts that each bound keeps, scored as in a run.
 
-    The precision is None where nothing is kept.
+    The precision is None where a bound keeps no texts.
     """
     positives, negatives = (_scores(model, sides[0].label, side.held) for side in sides)
     rows: list[dict[str, float | None]] = []
@@ -318,14 +318,14 @@ def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]
 
 
 def _scores(model: Path, label: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Return the probability of a label for texts, 0 where the model knows no word."""
+    """Return the probability of a label for each text, 0 where the model knows no word."""
     quality = Quality(Classifier([f"{model}:{label}"]).selection)
     (scores,) = quality.judge(texts, ["und"] * len(texts)).metrics.values()
     return np.nan_to_num(scores)
 
 
 def _word_length(lines: Iterable[str]) -> float:
-    """Return the characters of a word on average."""
+    """Return the average number of characters per word."""
     words = [word for line in lines for word in line.split()]
     return sum(map(len, words)) / max(len(words), 1)
 

@@ -1,10 +1,10 @@
-"""A SentencePiece tokenizer trained on a sample of a corpus.
+"""Trains a SentencePiece tokenizer on a sample of a corpus.
 
     python -m pipelines.train_tokenizer --input DIR --vocab-size 50000 --output tokenizer.model
 
-By default, encoding and decoding give a text back unchanged: nothing is normalised, line breaks and
-rare characters are spelt in bytes, and runs of spaces have their own pieces. The same input and
-options give the same bytes.
+By default, decoding an encoded text returns the text unchanged: nothing is normalised, line breaks
+and rare characters are encoded as bytes, and runs of spaces have their own pieces. The same input
+and options give the same bytes.
 """
 
 import argparse
@@ -27,15 +27,15 @@ from shards.errors import UserError
 from shards.storage.files import atomic_write
 
 HELD = Held(share=0.02, most_bytes=4 << 20)
-"""Of the sampled records, those that measure the tokenizer instead of training it."""
+"""The share of sampled records that measure the tokenizer instead of training it."""
 
 _LINE_CHARACTERS = 4096
-"""SentencePiece drops lines above a limit in bytes, so longer ones are cut for it."""
+"""The length at which lines are cut, because SentencePiece drops lines above a limit in bytes."""
 
 _MIN_COVERAGE = 0.9
 
 _SMALLEST = 300
-"""Room for the 256 bytes, the three control symbols, and a few characters."""
+"""The smallest vocabulary: 256 bytes, three control symbols, and a few characters."""
 
 
 def _vocab_size(text: str) -> int:
@@ -54,7 +54,7 @@ def _coverage(text: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class TokenizerOptions:
-    """The options that decide the bytes of a model."""
+    """The options that determine the bytes of a model."""
 
     vocab_size: int = option(MISSING, required=True, type=_vocab_size, metavar="N")
     """pieces, e.g. 50k; GLM's command tokens come on top"""
@@ -86,10 +86,10 @@ class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
     """how much of the input to train on"""
 
     def run(self) -> None:
-        """Train and write a model, and print the closing lines.
+        """Train a model, write it, and print the closing lines.
 
         Raises:
-            UserError: An option does not fit, the input cannot be read or is too small.
+            UserError: An option is not valid, or the input cannot be read or is too small.
         """
         log_plainly()
         check_new(self.output, ".model", "SentencePiece")
@@ -113,7 +113,7 @@ class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
         """Return the texts to train on.
 
         Raises:
-            UserError: There are no files, or they cannot be read.
+            UserError: No file was found, or the files cannot be read.
         """
         try:
             return TrainingTexts(
@@ -129,10 +129,10 @@ class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
 
 
 def train(texts: Iterable[str], *, options: TokenizerOptions) -> bytes:
-    """Return a SentencePiece model, always the same for the same texts and options.
+    """Return a SentencePiece model; the same texts and options give the same bytes.
 
     Raises:
-        UserError: the text is too short for the number of pieces, or too varied.
+        UserError: The text is too short or too varied for the number of pieces.
     """
     faithful = options.normalization == "identity"
     sink = io.BytesIO()
@@ -150,12 +150,12 @@ def train(texts: Iterable[str], *, options: TokenizerOptions) -> bytes:
             split_digits=True,
             # A character takes up to four bytes.
             max_sentence_length=4 * _LINE_CHARACTERS,
-            # The model records the number, and it decides the last digits of scores.
+            # The model records the number of threads, which also affects the last digits of scores.
             num_threads=4,
             minloglevel=2,
         )
     except (RuntimeError, OSError) as error:
-        # SentencePiece puts a place in its source and a condition before the reason.
+        # SentencePiece's messages have a source location and a condition before the reason.
         reason = str(error).rsplit("] ", 1)[-1].strip()
         raise UserError(
             f"SentencePiece cannot make {options.vocab_size} pieces of this text ({reason}): give "
@@ -176,7 +176,7 @@ def _lines(texts: Iterable[str]) -> Iterator[str]:
 
 
 def _compression(model: bytes, held: Sequence[str]) -> str:
-    """Return how many bytes a token stands for in the texts held back, as a phrase."""
+    """Return a phrase with the bytes per token of the held-out texts."""
     processor = SentencePieceProcessor(model_proto=model)
     tokens = sum(len(processor.EncodeAsNumpy(text)) for text in held)
     if not tokens:

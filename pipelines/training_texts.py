@@ -1,6 +1,6 @@
-"""Texts of a corpus to train something on: a sample, some of it held back to measure the result.
+"""A sample of a corpus's texts to train a model on; some are held back to measure the result.
 
-Records become texts as in a run of the corpus: the same readers, documents and repairs.
+Records become texts as in a run of the corpus, with the same readers, documents and repairs.
 """
 
 from collections import Counter
@@ -29,14 +29,14 @@ from shards.commands.shown import tell
 from shards.errors import UserError
 
 _NOTHING = pa.scalar("", pa.large_string())
-"""Between prompt and text."""
+"""The separator between prompt and text."""
 
 
 def check_new(path: Path, ending: str, library: str) -> None:
-    """Check that a model can be written: its name has the ending of its library, and is free.
+    """Check that a model's file name has its library's ending, and that no such file exists.
 
     Raises:
-        UserError: It has another ending, or something is there.
+        UserError: The name has another ending, or the file exists.
     """
     if path.suffix != ending:
         raise UserError(f"--output {path}: the name of a {library} model has to end in {ending}.")
@@ -46,7 +46,7 @@ def check_new(path: Path, ending: str, library: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingTextOptions:
-    """Which texts of which corpus to train on."""
+    """The corpus, and the texts of it, to train on."""
 
     corpus: str = option("text", metavar="NAME")
     """the corpus of the input, or a module that has one"""
@@ -62,13 +62,13 @@ class TrainingTextOptions:
     """seed of all that is random"""
 
     def of_corpus(self, inputs: Sequence[str]) -> tuple[str, Options]:
-        """Return the module of the corpus, and its options that say what to read.
+        """Return the module of the corpus, and the corpus's options for reading.
 
         Args:
-            inputs: As --input of the corpus.
+            inputs: The values of the corpus's --input.
 
         Raises:
-            UserError: There is no such corpus, or it has no such option or value.
+            UserError: The corpus does not exist, or does not have such an option or value.
         """
         module = find_corpus(self.corpus, where="--corpus")
         options_class = load_recipe(module).options
@@ -91,12 +91,12 @@ class TrainingTextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Held:
-    """Which texts are held back; the hashes of their records decide."""
+    """The texts that are held back; hashes of their records decide."""
 
     share: float
-    """Of the records."""
+    """The share of records to hold back."""
     most_bytes: int
-    """Larger hashes are trained on."""
+    """Bytes of held-back text after which all further texts are trained on."""
 
 
 class TrainingTexts:
@@ -108,16 +108,16 @@ class TrainingTexts:
     def __init__(
         self, inputs: Sequence[str], options: TrainingTextOptions, *, holding: Held, program: str
     ) -> None:
-        """Prepare to read.
+        """Prepare to read the texts.
 
         Args:
-            inputs: As --input of the corpus.
+            inputs: The values of the corpus's --input.
             options: The texts to read.
-            holding: Which texts to hold back.
-            program: Begins the lines that say what is read.
+            holding: The texts to hold back.
+            program: The program's name, which starts the log lines about the input.
 
         Raises:
-            UserError: An option does not fit, or the input cannot be read.
+            UserError: An option is not valid, or the input cannot be read.
         """
         self.module, of_corpus = options.of_corpus(inputs)
         """The module of the corpus."""
@@ -131,13 +131,13 @@ class TrainingTexts:
         self._holding = holding
         self._program = program
         self.documents = 0
-        """Documents yielded so far."""
+        """The number of documents yielded so far."""
         self.bytes = 0
-        """Their bytes in UTF-8."""
+        """The bytes of the yielded documents in UTF-8."""
         self.held: list[str] = []
-        """Texts held back."""
+        """The texts that are held back."""
         self._unused: Counter[str] = Counter()
-        """Records and documents of the sample that are left out, by reason."""
+        """The number of unused records and documents of the sample, by reason."""
 
     def __iter__(self) -> Iterator[str]:
         """Yield the cleaned text of each document that the corpus would keep."""
@@ -158,7 +158,7 @@ class TrainingTexts:
             raise UserError(f"There is no text to train on; {self.skipped() or 'nothing is read'}.")
 
     def skipped(self) -> str:
-        """Return the last line about unused texts; "" if all were used."""
+        """Return the log line about unused texts; "" if all were used."""
         names = {
             "records of the sample that cannot be read": REJECTS.intersection(self._unused),
             "documents of the sample that the corpus drops": self._unused.keys() - REJECTS,
@@ -174,7 +174,7 @@ class TrainingTexts:
         """Check that some of the first records of each source can be read.
 
         Raises:
-            UserError: None can be; the message says what they hold.
+            UserError: No record can be read; the message shows what the records contain.
         """
         job = Job(options=Options(), corpora=self._corpora, versions={})
         for warning in check_sources(FirstFiles(job=job, files=self._files)):
@@ -200,7 +200,7 @@ class TrainingTexts:
 
 
 def _counted(reasons: Mapping[str, int]) -> str:
-    """Return how many there are, and of the most frequent reasons."""
+    """Return a phrase with the total number, and the number for the most frequent reasons."""
     most = Counter(reasons).most_common(4)
     counts = ", ".join(f"{number:,} {reason}" for reason, number in most)
     return f"{sum(reasons.values()):,} ({counts})"

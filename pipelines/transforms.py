@@ -1,7 +1,7 @@
 """The parts of the pipelines as Beam transforms, for custom pipelines (docs/own.md).
 
-Elements are pyarrow RecordBatches, a row for each document; FromRows and ToRows make rows of Beam
-of them.
+Elements are pyarrow RecordBatches with one row per document; FromRows and ToRows convert from and
+to Beam rows.
 """
 
 from shards.commands.extras import extras_named

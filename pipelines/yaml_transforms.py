@@ -1,8 +1,8 @@
-"""The transforms as Beam YAML calls them: arguments by name, and outputs by name too.
+"""The transforms in the form that Beam YAML calls: with named arguments and named outputs.
 
-docs/examples/beam-providers.yaml tells Beam of them. Every output can be the input of another
-transform, as in `Clean.kept`; WriteDataset's input is a mapping, of which `kept` is what the
-dataset is made of.
+docs/examples/beam-providers.yaml declares them to Beam. Every output can be the input of another
+transform, as in `Clean.kept`. WriteDataset's input is a mapping; the dataset consists of the
+documents under `kept`.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,13 +22,13 @@ class Named(beam.PTransform[Any, Any]):
         self._transform = transform
 
     def expand(self, start: Any) -> dict[str, Any]:
-        """Wire it."""
+        """Apply the transform."""
         outputs: dict[str, Any] = (start | self._transform)._asdict()
         return outputs
 
 
 def read_corpus(corpus: str, input: str | list[str] = "", **options: Any) -> Named:
-    """Read a corpus; outputs kept, dropped, quarantined, splits."""
+    """Read a corpus; the outputs are kept, dropped, quarantined and splits."""
     return Named(transforms.ReadCorpus(corpus, input=input or (), **options))
 
 
@@ -38,7 +38,7 @@ def filter_urls(files: list[str]) -> Named:
 
 
 def clean(level: str = "") -> Named:
-    """Clean texts, drop empty ones."""
+    """Clean texts and drop empty ones."""
     return Named(transforms.Clean(level))
 
 
@@ -48,12 +48,12 @@ def identify_language(languages: list[str], **options: Any) -> Named:
 
 
 def judge_quality(rules: list[str], **options: Any) -> Named:
-    """Drop texts that break rules of quality."""
+    """Drop texts that break quality rules."""
     return Named(transforms.JudgeQuality(*rules, **options))
 
 
 def decontaminate(files: list[str]) -> Named:
-    """Drop texts that hold parts of benchmarks."""
+    """Drop texts that contain parts of benchmarks."""
     return Named(transforms.Decontaminate(*files))
 
 
@@ -63,7 +63,7 @@ def mask_personal_data() -> Named:
 
 
 def user_filter(spec: str) -> Named:
-    """Judge by a custom filter."""
+    """Filter documents with a custom filter."""
     return Named(transforms.UserFilter(spec))
 
 
@@ -73,12 +73,12 @@ def tokenize(tokenizer: str, eos: str = "") -> Named:
 
 
 def to_rows(columns: list[str]) -> transforms.ToRows:
-    """Make rows with a schema, which Beam's own transforms and SQL understand."""
+    """Convert batches to rows with a schema, which Beam's own transforms and SQL understand."""
     return transforms.ToRows(*columns)
 
 
 def from_rows(**options: Any) -> transforms.FromRows:
-    """Make batches of rows."""
+    """Convert rows to batches."""
     return transforms.FromRows(**options)
 
 
@@ -92,17 +92,17 @@ def write_dataset(output: str, tokenizer: str, **options: Any) -> "NamedInputs":
 
 
 class NamedInputs(beam.PTransform[Any, Any]):
-    """WriteDataset, with all of its inputs as one mapping."""
+    """WriteDataset with all its inputs in one mapping."""
 
     def __init__(self, make: Callable[[list[Any]], transforms.WriteDataset]) -> None:
         super().__init__()
         self._make = make
 
     def expand(self, inputs: PCollection[Any] | Mapping[str, PCollection[Any]]) -> Any:
-        """Wire it.
+        """Apply the transform.
 
         Raises:
-            UserError: No input is called `kept`.
+            UserError: There is no input named `kept`.
         """
         if not isinstance(inputs, Mapping):
             return inputs | self._make([])

@@ -1,6 +1,6 @@
-"""Baidu Zhidao: JSON lines of a question with its answers; each answer becomes a document.
+"""Baidu Zhidao: JSON lines, each with a question and its answers; each answer becomes a document.
 
-The question is a prompt without loss. Prompt and rules are those of the reference GLM (THUDM/GLM
+The question is a prompt without loss. Prompt and rules follow the reference GLM (THUDM/GLM
 data_utils/corpora.py, zhidao): the best answer needs more than 10 characters, any other more than
 100, and a question without a title is left out.
 """

@@ -1,7 +1,7 @@
-"""Zhihu: JSON lines of a question and one answer; the question is a prompt without loss.
+"""Zhihu: JSON lines, each with a question and an answer; the question is a prompt without loss.
 
-The prompt and the rule are those of the reference GLM (THUDM/GLM data_utils/corpora.py, zhihu): an
-answer has more than 100 characters, or more than 1,000 votes.
+The prompt and the rule follow the reference GLM (THUDM/GLM data_utils/corpora.py, zhihu): an answer
+has more than 100 characters, or more than 1,000 votes.
 """
 
 import sys
@@ -28,7 +28,7 @@ from pipelines.job.command import main
 from pipelines.read.names import JSON_FILES
 
 _DIGITS = 18
-"""A number of votes with more digits exceeds any limit; it is not parsed."""
+"""The maximum digits of a vote count that is parsed; a longer number exceeds any limit."""
 
 
 @dataclass(frozen=True, kw_only=True)

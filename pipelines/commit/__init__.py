@@ -1,1 +1,1 @@
-"""The end of a job: the account is checked, the manifest written last."""
+"""The end of a job: checks the account, then writes the manifest last."""

@@ -1,7 +1,7 @@
-"""The account of a run: what was read, what became of it, and why.
+"""The account of a run: how many records were read, kept and dropped, and for which reasons.
 
-It is computed twice: from the records of the map and of dedup, and from the final audit rows. A run
-whose two accounts differ fails.
+The account is computed twice: from the records of the map and of dedup, and from the final audit
+rows. If the two accounts differ, the run fails.
 """
 
 from collections import Counter
@@ -22,11 +22,11 @@ from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.storage.remote import AnyPath
 
 Account = Counter[tuple[str, str, str]]
-"""Rows by source, verdict and reason."""
+"""The number of rows by source, verdict and reason."""
 
 
 def expected_account(records: Iterable[ProcessRecord], dedup: Iterable[DedupRecord]) -> Account:
-    """Return the account that the records of the map and of dedup add up to."""
+    """Return the account that results from the records of the map and of dedup."""
     account = _summed(mapped(records))
     for drops in dedup:
         for source, reasons in drops.dropped.items():
@@ -37,7 +37,7 @@ def expected_account(records: Iterable[ProcessRecord], dedup: Iterable[DedupReco
 
 
 def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
-    """Return the account that the final audit rows add up to, by source."""
+    """Return the account that results from the final audit rows of all sources."""
     return +_summed(_audited(merged))
 
 
@@ -46,10 +46,10 @@ def check_account(
     dedup: Sequence[DedupRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> None:
-    """Check that both accounts agree in rows and bytes, and that the shards hold all that was kept.
+    """Check that both accounts agree in rows and bytes, and that the shards hold all kept rows.
 
     Raises:
-        DamageError: They disagree: something was lost or counted twice.
+        DamageError: The accounts disagree: a row was lost or counted twice.
     """
     expected, final = expected_account(records, dedup), final_account(merged)
     if expected != final:
@@ -80,11 +80,11 @@ def accounting(
     records: Sequence[ProcessRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> dict[str, Any]:
-    """Return the account as the manifest holds it: per source, every figure in rows.
+    """Return the account in the manifest's form: per source, every figure in rows.
 
     Args:
         account: Rows by source, verdict and reason.
-        records: Of all items of the map.
+        records: The records of all items of the map.
         merged: The records of the merge, by source.
     """
     sizes: Counter[tuple[str, str]] = Counter()
@@ -145,12 +145,12 @@ def closing_lines(
     """Return the last lines of a run's log: the account by source and reason, and the dataset.
 
     Args:
-        account: Of the manifest.
-        made: The manifest.
+        account: The account from the manifest.
+        made: The manifest of the run.
         output: The folder of the dataset.
-        left_out: How many files and folders of a source could not be read, if any.
-        cut: The problems of files that are read though their end is missing.
-        unknown: How many tokens are unknown, unless the tokenizer can spell everything.
+        left_out: The number of unreadable files and folders by source, if any.
+        cut: The problems of files that were read although their end is missing.
+        unknown: The counts of unknown tokens; empty if the tokenizer can spell everything.
     """
     shown = []
     for source, figures in account.items():
@@ -185,7 +185,7 @@ def closing_lines(
 
 
 def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
-    """Return how many dropped texts were not kept, because they were erased from the dataset.
+    """Return the number of dropped texts that were not kept because they were erased before.
 
     Args:
         merged: The records of the merge, by source, of a run with --keep-dropped.
@@ -196,14 +196,14 @@ def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
 
 
 def mapped(records: Iterable[ProcessRecord]) -> Iterator[tuple[str, Tally]]:
-    """Yield the sums of all segments, each with its source."""
+    """Yield the tally of each segment with its source."""
     for record in records:
         for segment in record.segments:
             yield from ((record.source, tally) for tally in segment.tallies)
 
 
 def _audited(merged: Mapping[str, Sequence[MergeRecord]]) -> Iterator[tuple[str, Tally]]:
-    """Yield the sums of the final audit rows, each with its source."""
+    """Yield the tallies of the final audit rows, each with its source."""
     for source, records in merged.items():
         for record in records:
             yield from ((source, tally) for tally in record.tallies)

@@ -1,4 +1,4 @@
-"""Commit: check the account, write the manifest last. Without a manifest there is no dataset."""
+"""Commit: checks the account, then writes the manifest last. Without it there is no dataset."""
 
 import hashlib
 import itertools
@@ -30,7 +30,7 @@ from shards.storage.files import files, write_json
 from shards.storage.remote import AnyPath
 
 OF_THE_MAP = {"map", "progress"}
-"""Folders of intermediate files that are not of one generation."""
+"""Folders of intermediate files that do not belong to one generation."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,9 +41,9 @@ class Results:
     plan: SegmentIndex
     dedup: Deduplicated
     merged: Mapping[str, Sequence[MergeRecord]]
-    """By source."""
+    """The records of the merge, by source."""
     slots: tuple[TableEntry, ...] = ()
-    """Of signatures, for later generations."""
+    """The tables of signatures, for later generations."""
 
 
 def input_entries(records: Sequence[ProcessRecord]) -> tuple[InputEntry, ...]:
@@ -112,11 +112,11 @@ def describe(
 
 
 def grown(base: Manifest, made: Manifest) -> Manifest:
-    """Return a dataset with a further generation.
+    """Return the manifest of a dataset with a further generation.
 
     Args:
-        base: The dataset.
-        made: The manifest that the generation would have as a dataset by itself.
+        base: The manifest of the dataset so far.
+        made: The manifest that the generation would have as a separate dataset.
     """
     (generation,) = made.generations
     if made.libraries != base.libraries:
@@ -132,14 +132,15 @@ def commit(
     run: Mapping[str, Any],
     arrivals: Sequence[float] = (),
 ) -> None:
-    """Write the files about the run, then the manifest.
+    """Write report.json, report.html and other files about the run, then the manifest.
 
     Args:
         output: The folder of the dataset.
-        manifest: Of the dataset; its last generation is the new one.
-        inputs: The input files of that generation, with their times.
-        run: The content of report.json besides the account.
-        arrivals: When what it is made of came, in seconds since 1970, as far as that is known.
+        manifest: The dataset's manifest, whose last generation is the new one.
+        inputs: The input files of the new generation, with their times.
+        run: The content of report.json without the account.
+        arrivals: Arrival times of the generation's files or documents in seconds since 1970, where
+            known.
     """
     grows = len(manifest.generations) > 1
     sums = {(entry.source, entry.path): entry.crc32c for entry in manifest.generations[-1].inputs}
@@ -172,13 +173,13 @@ def commit(
 
 
 def lag_of(arrivals: Sequence[float]) -> dict[str, float]:
-    """Return how long files or documents have waited since they came, in seconds: median and worst.
+    """Return how long files or documents have waited since arrival, in seconds: median and maximum.
 
     Args:
-        arrivals: When each was, in seconds since 1970.
+        arrivals: Arrival times in seconds since 1970.
 
     Returns:
-        Nothing if none came.
+        The median and the maximum by name; empty without arrivals.
     """
     if not arrivals:
         return {}
@@ -187,13 +188,13 @@ def lag_of(arrivals: Sequence[float]) -> dict[str, float]:
 
 
 def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list[Any]:
-    """Return the entries of inputs.json of other files than these."""
+    """Return the entries of inputs.json about files that are not in `inputs`."""
     now = {(file["source"], file["path"]) for file in inputs}
     return [file for file in read_inputs(output) if (file["source"], file["path"]) not in now]
 
 
 def forget_stages(work: AnyPath) -> None:
-    """Remove what the stages after the map left; segments stay, and so does what is under way."""
+    """Remove intermediate files of the stages after the map; keep segments and unfinished files."""
     for name in files(work):
         if name.partition("/")[0] not in OF_THE_MAP:
             (work / name).unlink(missing_ok=True)

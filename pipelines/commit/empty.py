@@ -1,7 +1,7 @@
-"""Columns that options ask for and that are empty in some documents, so that nobody relies on them.
+"""Warnings about columns that options request but that are empty in some documents.
 
-The first records of a source have to have a value (`pipelines/process/wanted.py`); later ones, or
-other files, may lack it.
+The first records of a source must have a value (`pipelines/process/wanted.py`); later records and
+other files may lack it.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ def empty_lines(records: Iterable[ProcessRecord], corpora: Mapping[str, Corpus])
     """Yield a line for each source and option whose column is empty in some documents.
 
     Args:
-        records: Of all map items of a run.
+        records: The records of all map items of a run.
         corpora: The corpus of each source.
     """
     counts: dict[str, Counter[str]] = {}
@@ -29,7 +29,7 @@ def empty_lines(records: Iterable[ProcessRecord], corpora: Mapping[str, Corpus])
 
 
 def _asked(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
-    """Yield the flags that need a column, the column, and what the flag does without a value."""
+    """Yield each flag that needs a column, the column, and the effect of a missing value."""
     if corpus.options.url_blocklist:
         yield "--url-blocklist", "url", "does not look at them"
     for name, words in corpus.recipe.named_fields(corpus.options).items():

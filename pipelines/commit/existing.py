@@ -21,23 +21,23 @@ from shards.storage.files import read_json, shape_expected
 from shards.storage.remote import AnyPath
 
 REPLACE = "Choose another --output, or give --overwrite to replace it"
-"""Advice where a dataset is another one."""
+"""Advice for the user where the output contains another dataset."""
 
 INPUTS = "inputs.json"
-"""The input files of a dataset with their times: about the run, not part of the dataset."""
+"""The file with a dataset's input files and their times: run logs, not part of the dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Files:
-    """Names of the files whose fingerprints stand for options, in a run and a dataset."""
+    """Names of the files whose fingerprints replace options, for a run and for a dataset."""
 
     tokenizers: tuple[TokenizerEntry, TokenizerEntry]
-    """That of the run, and that of the dataset."""
+    """The tokenizer of the run and the tokenizer of the dataset."""
     given: tuple[Mapping[str, Any], Mapping[str, Any]]
-    """Options as they were given to the run, and to the dataset's as far as report.json says."""
+    """The options as given to the run, and the dataset's options as far as report.json has them."""
 
     def shown(self, name: str, now: Any, before: Any) -> tuple[str, str]:
-        """Return both values of an option as messages show them: files by their names."""
+        """Return both values of an option as messages show them, with files by their names."""
         if name == "tokenizer":
             one, other = ((each.label, each.sha256) for each in self.tokenizers)
             return distinct_labels(one, other)
@@ -58,14 +58,14 @@ def check_options(
     """Check that a dataset was made with these semantic options.
 
     Args:
-        manifest: Of the dataset.
-        options: The options.
-        output: Its folder.
-        advice: Advice for the user where they differ.
-        files: Names of the options that are fingerprints of files.
+        manifest: The manifest of the dataset.
+        options: The semantic options of the run.
+        output: The folder of the dataset.
+        advice: Advice for the user if options differ.
+        files: Names of the files behind the options that are fingerprints.
 
     Raises:
-        UserError: It was not; the message names the options that differ.
+        UserError: The dataset has other options; the message names the options that differ.
     """
     names = sorted({*options, *manifest.options})
     differing = [name for name in names if options.get(name) != manifest.options.get(name)]
@@ -74,7 +74,7 @@ def check_options(
     edited = _edited(manifest.options, options, differing)
     if "threshold" in differing and "quality" in differing:
         profiles = [made.get("quality", {}).get("profiles") for made in (options, manifest.options)]
-        if profiles[0] == profiles[1]:  # --threshold says the bounds that differ
+        if profiles[0] == profiles[1]:  # --threshold names the bounds that differ
             differing.remove("quality")
     shown = files.shown if files else _both_shown
     odd = [
@@ -97,7 +97,7 @@ def check_options(
 def _edited(
     before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, str]:
-    """Return the options that differ by the code of users alone, and whose code that is."""
+    """Return the options whose only difference is user code, each with the name of that code."""
     found: dict[str, str] = {}
     for name in names:
         if isinstance(before.get(name), dict) and isinstance(now.get(name), dict):
@@ -138,10 +138,10 @@ def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: st
 def check_inputs(
     manifest: Manifest, listing: Listing, *, readings: Mapping[str, InputFormat], output: AnyPath
 ) -> None:
-    """Check that a dataset was made of these files: name, size and, where times differ, crc32c.
+    """Check that a dataset was made from these files: by name, size and, if times differ, crc32c.
 
     Raises:
-        UserError: It was not; the message names the first file that differs.
+        UserError: The files differ; the message names the first such file.
     """
     unseen = find_unseen(manifest, listing, readings=readings, output=output, rehash=None)
     changes = {
@@ -160,13 +160,13 @@ def check_inputs(
 
 @dataclass(frozen=True, kw_only=True)
 class Unseen:
-    """The files of an input that a dataset was not made from."""
+    """The files of an input that a dataset does not contain yet."""
 
     new: Sequence[InputFile]
     changed: Mapping[InputFile, str]
-    """Files that it was made from and that have changed since, and how."""
+    """Files in the dataset that have changed since, with a description of the change."""
     gone: Sequence[str]
-    """Files that it was made from, as SOURCE/PATH."""
+    """Files in the dataset that are missing from the input, as SOURCE/PATH."""
 
 
 def find_unseen(
@@ -177,17 +177,18 @@ def find_unseen(
     output: AnyPath,
     rehash: bool | None,
 ) -> Unseen:
-    """Return which files a dataset was not made from.
+    """Return the files of an input that a dataset was not made from.
 
-    A file is the same if it has the name, the size, and the time or etag of before; where the
-    times of before are not known, if it has the same content.
+    A file counts as the same if its name, its size, and its time or etag are unchanged; where the
+    old time is unknown, if its content is unchanged.
 
     Args:
-        manifest: Of the dataset.
-        listing: The present input. A file that cannot be read now is not gone.
+        manifest: The manifest of the dataset.
+        listing: The current input. A file that cannot be read now does not count as missing.
         readings: How the files of each source are read.
         output: The folder of the dataset.
-        rehash: Compare the content of every file; None: of those whose times are others.
+        rehash: Whether to compare the content of every file; None compares files whose times
+            changed.
     """
     before = _by_name(manifest)
     now = {file.name: file for file in listing.files}
@@ -215,7 +216,7 @@ def find_unseen(
 
 
 def _by_name(manifest: Manifest) -> dict[tuple[str, str], InputEntry]:
-    """Return the inputs of a dataset by source and path, each as it was last read."""
+    """Return a dataset's input entries by source and path; the latest entry of each file counts."""
     return {
         (entry.source, entry.path): entry
         for generation in manifest.generations
@@ -227,9 +228,9 @@ def check_files(manifest: Manifest, *, output: AnyPath) -> None:
     """Check that the files of a dataset exist and have their sizes.
 
     Raises:
-        DamageError: One is missing or has another size.
+        DamageError: A file is missing or has another size.
     """
-    sizes = files_in(output)  # behind a URL one listing instead of a request for each file
+    sizes = files_in(output)  # for a URL, one listing instead of one request per file
     for name, entry in manifest.files():
         path, size = output / name, sizes.get(name, -1)
         if size != entry.bytes:
@@ -243,7 +244,7 @@ def check_files(manifest: Manifest, *, output: AnyPath) -> None:
 def file_crc32c(
     file: InputFile, entry: InputEntry, *, reading: InputFormat, split_bytes: int
 ) -> tuple[int, ...]:
-    """Return the crc32c of each split of a file, cut as for the dataset."""
+    """Return the crc32c of each split of a file, cut as it was for the dataset."""
     size = file.bytes if len(entry.crc32c) == 1 else split_bytes
     return tuple(stored_crc32c(split) for split in splits(file, reading, split_bytes=size))
 
@@ -251,7 +252,7 @@ def file_crc32c(
 def seen_files(
     manifest: Manifest, *, output: AnyPath
 ) -> dict[tuple[str, str], tuple[int, int, str] | None]:
-    """Return size, time and etag of the files that a dataset was made from, by source and path.
+    """Return size, time and etag of each file that a dataset was made from, by source and path.
 
     None stands for a file whose time and etag are not known.
     """
@@ -264,7 +265,7 @@ def seen_files(
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """The entry of a file in inputs.json, without `from`, its location; older ones have less."""
+    """A file's entry in inputs.json, without its location `from`; old entries have fewer fields."""
 
     source: str
     path: str
@@ -278,7 +279,7 @@ def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
     """Read inputs.json; {} if it is missing.
 
     Raises:
-        DamageError: It is not what a run writes.
+        DamageError: The file does not have the form that a run writes.
     """
     path = output / INPUTS
     if not path.exists():
@@ -298,9 +299,10 @@ def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
 
 
 def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[int, str]]:
-    """Return mtime and etag of the files that the dataset was made of, where they are recorded.
+    """Return mtime and etag of the files that the dataset was made from, where recorded.
 
-    They are written before the manifest, so those of a run that was killed in between do not count.
+    inputs.json is written before the manifest, so entries of a run that was killed in between do
+    not count.
     """
     entries = _by_name(manifest)
     return {
@@ -312,10 +314,10 @@ def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[i
 
 
 def _both_shown(name: str, now: Any, before: Any) -> tuple[str, str]:
-    """Return two values of an option as a flag has them; of bounds those that differ."""
+    """Return two values of an option in the flag's notation; for bounds, only those that differ."""
     if name == "quality" and isinstance(now, dict) and isinstance(before, dict):
         one, other = now["profiles"], before["profiles"]
-        if one == other:  # the bounds of a profile are others in another version
+        if one == other:  # another version may have other bounds for the same profile
             bounds = [_bounds(each["bounds"]) for each in (now, before)]
             one, other = (sorted(f"{x}={y:g}" for x, y in each.items()) for each in bounds)
             one, other = ([x for x in one if x not in other], [x for x in other if x not in one])
@@ -324,7 +326,7 @@ def _both_shown(name: str, now: Any, before: Any) -> tuple[str, str]:
 
 
 def _bounds(languages: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
-    """Return the bounds of profiles by their names in --threshold."""
+    """Return the bounds of profiles by the names that --threshold uses for them."""
     return {
         f"{'' if language == EVERY else f'{language}:'}{bound['profile']}.{name}": value
         for language, profiles in languages.items()
@@ -347,4 +349,4 @@ def _shown(value: Any, *, none: str = "nothing") -> str:
 
 _MAX_SHOWN = 200
 _HASH = re.compile(r"\b([0-9a-f]{8})[0-9a-f]{56}\b")
-"""A SHA-256, whose first figures do."""
+"""Matches a SHA-256; messages show only its first eight digits."""

@@ -1,8 +1,8 @@
-"""The ledger: which files the generation in the making consists of, written before it is made.
+"""The ledger: a list of the files of the next generation, written before the generation is made.
 
-It exists from the moment a generation's files are decided until the manifest has the generation.
-Whoever continues after a crash makes exactly that generation first, whatever has arrived meanwhile;
-so every file is in one generation. Only the holder of the dataset's lock writes it.
+The ledger exists from the moment a generation's files are chosen until the manifest contains the
+generation. A run after a crash first makes exactly that generation, whatever has arrived meanwhile,
+so every file belongs to one generation. Only the holder of the dataset's lock writes the ledger.
 """
 
 from collections.abc import Sequence
@@ -20,12 +20,12 @@ NAME = "ledger.json"
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
-    """The generation in the making."""
+    """A generation that is being made."""
 
     number: int
-    """Of the manifest that will have it."""
+    """The number of the manifest that will contain the generation."""
     inputs: tuple[Any, ...]
-    """Its files, as JSON."""
+    """The input files of the generation, as JSON."""
 
     def __post_init__(self) -> None:
         if self.number < 1:
@@ -33,7 +33,7 @@ class LedgerEntry:
 
     @property
     def files(self) -> list[InputFile]:
-        """Its files."""
+        """The input files of the generation."""
         return [from_json(InputFile, file, where="ledger") for file in self.inputs]
 
 
@@ -44,10 +44,10 @@ class Ledger:
     output: AnyPath
 
     def open_entry(self, number: int) -> LedgerEntry | None:
-        """Return the generation that was begun and is not in the manifest yet.
+        """Return the generation that was started but is not in the manifest yet.
 
         Args:
-            number: The manifest number of its last generation; 0 if there is none.
+            number: The manifest number of the dataset's last generation; 0 if there is none.
 
         Raises:
             DamageError: The ledger is damaged.
@@ -65,16 +65,16 @@ class Ledger:
             ) from error
         if entry.number > number:
             return entry
-        self.close()  # the last run was killed between its manifest and this
+        self.close()  # the last run was killed after writing the manifest
         return None
 
     def name(self, number: int, files: Sequence[InputFile]) -> LedgerEntry:
-        """Write down that the manifest of a number is to have a generation of these files."""
+        """Record that the manifest with a number will have a generation of these files."""
         inputs = sorted(files, key=lambda file: file.name)
         entry = LedgerEntry(number=number, inputs=tuple(map(asdict, inputs)))
         write_json(self.output / NAME, sealed(entry))
         return entry
 
     def close(self) -> None:
-        """Forget the entry: its generation is in the manifest."""
+        """Delete the entry, because its generation is in the manifest."""
         (self.output / NAME).unlink(missing_ok=True)

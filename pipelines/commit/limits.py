@@ -1,4 +1,4 @@
-"""The limits of a run after its map: records that cannot be read, and that some documents stay."""
+"""The limits that a run checks after its map: unreadable records, and documents that are left."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,10 +20,10 @@ from shards.storage.remote import AnyPath
 from shards.tables import open_table
 
 _EXAMPLES = 100
-"""Records that are looked at to describe those that cannot be read."""
+"""The maximum number of rejected records that are searched for an example."""
 
 _REASONS = 3
-"""Reasons for dropping records whose flags are named."""
+"""The number of reasons for which a message names the flags."""
 
 _FLAGS = {
     "language": "--languages keeps other ones, or all",
@@ -37,14 +37,14 @@ _FLAGS = {
 
 @dataclass(frozen=True)
 class Losses:
-    """How much of the input cannot be read."""
+    """The share of the input that cannot be read."""
 
     reasons: Counter[str]
-    """Records that cannot be read, by reason."""
+    """The number of unreadable records, by reason."""
     records: float
-    """Their share of all records."""
+    """The share of unreadable records among all records."""
     bytes: float
-    """Their share of the bytes of all records."""
+    """The share of the bytes of unreadable records among those of all records."""
 
     @property
     def rate(self) -> float:
@@ -53,10 +53,10 @@ class Losses:
 
 
 def losses_of(records: Iterable[ProcessRecord]) -> Losses:
-    """Return how much of the input cannot be read; where a file is cut off is no record.
+    """Return the losses of a run; the point where a file is cut off does not count as a record.
 
     Args:
-        records: Of all items of the map.
+        records: The records of all items of the map.
     """
     items = [*records]
     splits = [split for item in items for split in item.splits]
@@ -74,7 +74,7 @@ def losses_of(records: Iterable[ProcessRecord]) -> Losses:
 
 
 def unread_sources(records: Iterable[ProcessRecord]) -> set[str]:
-    """Return the sources that have records and of which none could be read."""
+    """Return the sources that have records but no readable one."""
     verdicts: dict[str, set[str]] = {}
     for source, tally in mapped(records):
         if tally.rows:
@@ -93,14 +93,14 @@ def check_rejects(
     """Check that not too many records are unreadable.
 
     Args:
-        records: Of all items of the map.
-        files: The input files; none of a pipeline of transforms, whose records nobody knows.
+        records: The records of all items of the map.
+        files: The input files; empty for a pipeline of transforms, whose records are unknown.
         corpora: The corpus of each source.
         most: The largest share of records, and of bytes, that may be unreadable.
-        folder: Where the segments are.
+        folder: The folder of the segments.
 
     Raises:
-        UserError: The share is larger; the message shows one of the records.
+        UserError: The share of unreadable records is larger; the message shows one of the records.
     """
     losses = losses_of(records)
     if losses.rate <= most:
@@ -141,7 +141,7 @@ def _example(
 def _rejected(
     segment: Segment, reason: str, *, folder: AnyPath
 ) -> list[tuple[str, Record | Damage]]:
-    """Return records of a segment that were rejected for a reason, each with its file, in order."""
+    """Return a segment's records that were rejected for a reason, in order, each with its file."""
     table = open_table(folder / f"{segment.stem}.rejects").sort_by(
         [(name, "ascending") for name in ("path", "position")]
     )
@@ -156,14 +156,14 @@ def _item(row: Mapping[str, Any]) -> Record | Damage:
 
 
 def check_kept(records: Sequence[ProcessRecord], rules: Iterable[Rule]) -> None:
-    """Check that some document is left.
+    """Check that at least one document is left.
 
     Args:
-        records: Of all items of the map.
+        records: The records of all items of the map.
         rules: The quality rules of the run.
 
     Raises:
-        UserError: There is none; the message says which rules dropped most.
+        UserError: No document is left; the message names the rules that dropped most.
     """
     if any(segment.documents for record in records for segment in record.segments):
         return

@@ -1,7 +1,7 @@
 """How a dataset was made: its thresholds and options, read from its manifest and report.json.
 
-The manifest holds what decides bytes, with fingerprints instead of files. The paths of those files
-are in report.json, which is about the run.
+The manifest holds the options that determine the bytes, with fingerprints instead of files. The
+paths of those files are in report.json, which describes the run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,12 +41,12 @@ class Thresholds:
     """The options that decide whether a text is kept, given its language and metrics."""
 
     languages: frozenset[str] | None
-    """The languages to keep; None: all."""
+    """The languages to keep; None keeps all languages."""
     score: float
-    """Least score of the language."""
+    """The minimum language score of a kept text."""
     selection: Selection
     labels: Labels = LANGUAGES
-    """Those of the model of languages; None: they are not recorded."""
+    """The labels of the language model; None if they are not recorded."""
 
     def wants(self, language: str) -> bool:
         """Return whether texts in a language are kept."""
@@ -71,7 +71,8 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
 
     Raises:
         UserError: An override names a profile that was not measured, or a bound that cannot be
-            changed without the texts; or this version does not know the dataset's profiles.
+            changed without rereading the texts; or this version does not know the dataset's
+            profiles.
     """
     options = manifest.options
     quality = options.get("quality")
@@ -106,23 +107,23 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
 
 
 def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
-    """Return the languages that a list of names stands for; None: all of them.
+    """Return the languages that a list of names selects; None for all languages.
 
     Raises:
-        UserError: A name is none of the labels.
+        UserError: A name is not one of the labels.
     """
     return None if "all" in names else parse_languages(names, labels)
 
 
 def _labels(options: Mapping[str, Any]) -> Labels:
-    """Return the labels of the model that a dataset was made with; None: custom those."""
+    """Return the labels of the dataset's language model; None for a custom model."""
     measured = recorded_bounds(options)
     named = {*options["languages"], *options["quality"]["bounds"], *measured} - {"all", EVERY}
     return LANGUAGES if named <= LANGUAGES else None
 
 
 def bounds_as_written(bounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
-    """Return the bounds of a manifest as a user would write them, every bound once."""
+    """Return the bounds of a manifest in the notation of --threshold, each bound once."""
     # A bound for one language takes effect only after those for all languages.
     languages = sorted(bounds, key=lambda language: (language != EVERY, language))
     return [
@@ -157,10 +158,10 @@ def _check_exact(before: Selection, selection: Selection) -> None:
 
 
 def given_paths(options: Options, fingerprints: Iterable[str]) -> dict[str, Any]:
-    """Return the options that are paths as they were given, for report.json.
+    """Return the options that are paths, as the user gave them, for report.json.
 
     Args:
-        options: The options.
+        options: The options of the run.
         fingerprints: Names of options that the manifest holds as fingerprints of their files.
     """
     return {
@@ -170,7 +171,7 @@ def given_paths(options: Options, fingerprints: Iterable[str]) -> dict[str, Any]
 
 
 def recorded_paths(directory: AnyPath) -> dict[str, Any]:
-    """Return the `given_paths` of a dataset's run; empty where report.json lacks them."""
+    """Return the `given_paths` of a dataset's run; empty if report.json lacks them."""
     path = directory / _REPORT
     with suppress(UserError):
         report = read_json(path) if path.is_file() else {}

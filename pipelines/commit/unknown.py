@@ -1,7 +1,7 @@
-"""The share of a run's tokens that stand for text the tokenizer cannot spell.
+"""The share of a run's tokens that represent text the tokenizer cannot spell.
 
-It is that of all documents that passed the rules, before duplicates are dropped, so that it does
-not depend on how the input was cut.
+The share covers all documents that passed the rules, before duplicates are dropped, so that it does
+not depend on how the input was split.
 """
 
 from collections import Counter
@@ -11,16 +11,16 @@ from pipelines.process.processor import ProcessRecord
 from pipelines.report.write import PAGE
 
 Unknown = Mapping[str, Mapping[str, Mapping[str, int]]]
-"""By source and language the numbers `tokens` and `unknown`."""
+"""The numbers `tokens` and `unknown`, by source and language."""
 
 _MOST = 0.01
-"""Of the tokens: where more are unknown, the tokenizer does not suit the text."""
+"""The share of unknown tokens above which the tokenizer does not suit the text."""
 
 _MAX_WARNINGS = 5
 
 
 def unknown_tokens(records: Iterable[ProcessRecord]) -> Unknown:
-    """Return the counts of a run; nothing for a tokenizer that can spell everything."""
+    """Return the counts of a run; empty for a tokenizer that can spell everything."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     for record in records:
         for segment in record.segments:
@@ -34,7 +34,7 @@ def unknown_tokens(records: Iterable[ProcessRecord]) -> Unknown:
 
 
 def unknown_lines(unknown: Unknown) -> Iterator[str]:
-    """Yield the line of a run's log that says how many tokens are unknown, if any are."""
+    """Yield the log line with the number of unknown tokens, if there are any."""
     every = [counts for languages in unknown.values() for counts in languages.values()]
     found, tokens = (sum(each[name] for each in every) for name in ("unknown", "tokens"))
     if found:
@@ -42,7 +42,7 @@ def unknown_lines(unknown: Unknown) -> Iterator[str]:
 
 
 def unknown_warnings(unknown: Unknown) -> Iterator[str]:
-    """Yield a line for each source and language of which much is unknown, the most first."""
+    """Yield a warning for each source and language with many unknown tokens, most first."""
     many = sorted(
         (-counts["unknown"], source, language, counts["tokens"])
         for source, languages in unknown.items()

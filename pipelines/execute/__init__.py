@@ -1,1 +1,1 @@
-"""Where work is done: in this process, in workers, on a cluster."""
+"""Runs work: in this process, in worker processes, or on a cluster."""

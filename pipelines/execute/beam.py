@@ -15,7 +15,7 @@ try:
         import apache_beam
 finally:
     logging.disable(_disabled)
-    logging.root.handlers[:] = _handlers  # that warning has set the log up
+    logging.root.handlers[:] = _handlers  # Beam's warning has configured the log as a side effect
 
 from apache_beam import *
 from apache_beam.coders import Coder as Coder
@@ -45,9 +45,9 @@ from grpc import RpcError as RpcError
 
 @contextmanager
 def without_cells() -> Iterator[None]:
-    """Keep the numbers of a notebook's cells out of the labels of a pipeline.
+    """Keep cell numbers of a notebook out of the labels of a pipeline.
 
-    Beam imports its DataFrames for them, which fails where pandas 3 is installed.
+    To add cell numbers, Beam imports its DataFrames, which fails with pandas 3.
     """
     names = vars(apache_beam.pipeline)
     altered = names["alter_label_if_ipython"]

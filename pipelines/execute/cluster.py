@@ -1,6 +1,6 @@
 """Flags for engines other than this machine's own workers, and checks before a run starts on them.
 
-The user's flags go to Beam unchanged. For Flink and Spark some are added if they are missing.
+The user's flags go to Beam unchanged. For Flink and Spark, missing flags are added.
 """
 
 import os
@@ -21,31 +21,31 @@ from shards.commands.spelling import expected
 from shards.errors import UserError
 
 ANSWER_SECONDS = 10.0
-"""How long an engine may take to accept a connection."""
+"""How long an engine may take to accept a connection, in seconds."""
 
 _FLINK = {"FlinkRunner", "PortableRunner"}
 _CACHING = {*_FLINK, "SparkRunner"}
 _CACHED_MILLIS = 60_000
-"""How long a Python worker waits for the next step."""
+"""How long a Python worker waits for the next step, in milliseconds."""
 
 
 def runner_name(flags: Sequence[str]) -> str:
-    """Return the name of the runner that the flags select, without its module; empty for none."""
+    """Return the name of the runner that the flags select, without its module; "" for none."""
     return (PipelineOptions([*flags]).view_as(StandardOptions).runner or "").rpartition(".")[2]
 
 
 def with_defaults(flags: Sequence[str]) -> list[str]:
-    """Return the flags, with those added that a job of several stages needs on Flink and Spark.
+    """Return the flags, plus the flags that a job with several stages needs on Flink and Spark.
 
     `environment_cache_millis`: without it Spark starts new Python workers for every step.
 
     `execution_mode_for_batch`: in Flink's pipelined mode one process does nearly all items of a
-    stage, since its plan hands them out while nobody else waits.
+        stage, since the stage's plan hands them out before any other process is waiting.
 
-    `sdk_worker_parallelism` is how many processes one TaskManager of Flink may start; it starts one
-    when a step of a slot asks for it, and assigns them in turn. By default one process serves all
-    slots of a machine, which leaves all cores but one idle. With environment LOOPBACK workers are
-    children of the driver, as many as the engine asks for.
+    `sdk_worker_parallelism` is the number of processes that one Flink TaskManager may start. The
+    TaskManager starts a process when a step of a slot requests one, and assigns processes in turn.
+    By default one process serves all slots of a machine, which leaves all cores but one idle. With
+    environment LOOPBACK workers are children of the driver, as many as the engine requests.
     """
     runner = runner_name(flags)
     added: dict[str, object] = {}
@@ -64,7 +64,7 @@ def check_engine_answers(flags: Sequence[str]) -> None:
     """Check that something listens at the address that the flags give for the engine.
 
     Raises:
-        UserError: Nothing does; known after at most ANSWER_SECONDS.
+        UserError: Nothing listens there; this takes at most ANSWER_SECONDS.
     """
     options = PipelineOptions([*flags])
     endpoint = options.view_as(PortableOptions).job_endpoint
@@ -91,7 +91,7 @@ def _connect(flag: str, address: str, expected: str) -> None:
 
 
 def known_flags(words: Sequence[str]) -> list[str]:
-    """Return Beam's flags, out of the words of a command line that are not flags of the corpus.
+    """Return Beam's flags from the words of a command line that are not flags of the corpus.
 
     Args:
         words: Flags of Beam's Python SDK; then, after `--`, those that only the runner knows.
@@ -122,7 +122,7 @@ def known_flags(words: Sequence[str]) -> list[str]:
 
 
 def _check_runner(flags: Sequence[str]) -> None:
-    """Check that Beam knows the runner, which may also be named with its module."""
+    """Check that Beam knows the runner, which may be named with or without its module."""
     name = PipelineOptions([*flags]).view_as(StandardOptions).runner or ""
     known = StandardOptions.KNOWN_RUNNER_NAMES
     if name and "." not in name and name not in known:

@@ -1,4 +1,4 @@
-"""How record batches travel where an engine hands them from one worker to another: as Arrow IPC."""
+"""Encodes record batches as Arrow IPC, for engines that send them from worker to worker."""
 
 import pyarrow as pa
 
@@ -6,14 +6,14 @@ from pipelines.execute import beam
 
 
 class RecordBatchCoder(beam.Coder):
-    """Codes a batch as an Arrow IPC stream, schema first.
+    """Encodes a batch as an Arrow IPC stream, schema first.
 
-    The same batch always gives the same bytes. Batches that are equal may still differ in what
-    is under their nulls, so that they are no keys.
+    The same batch always gives the same bytes. Equal batches may still differ in the bytes under
+    their nulls, so batches cannot be keys.
     """
 
     def encode(self, value: pa.RecordBatch) -> bytes:
-        """Return the stream."""
+        """Return the batch as a stream."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, value.schema) as writer:
             writer.write_batch(value)
@@ -21,7 +21,7 @@ class RecordBatchCoder(beam.Coder):
         return encoded
 
     def decode(self, encoded: bytes) -> pa.RecordBatch:
-        """Return the batch, whose columns are in the bytes that were given."""
+        """Return the batch of a stream; its columns point into the given bytes."""
         with pa.ipc.open_stream(encoded) as reader:
             return reader.read_next_batch()
 
@@ -31,7 +31,7 @@ class RecordBatchCoder(beam.Coder):
         return num_bytes
 
     def to_type_hint(self) -> type:
-        """Return the type that it codes."""
+        """Return the type that the coder encodes."""
         batch: type = pa.RecordBatch
         return batch
 

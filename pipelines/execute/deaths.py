@@ -1,15 +1,16 @@
-"""Earlier deaths of workers at the same item, as a worker process knows them.
+"""A worker process's knowledge of earlier worker deaths at the same item.
 
-The pool (workers.py) counts deaths in memory, and gives each new attempt at an item the places at
-which the attempts before it died. A function of many files names its place at each file, so that
-the file at fault is known. Engines repeat items by themselves: there, nothing is known of a death.
+The pool (workers.py) counts deaths in memory, and passes each new attempt at an item the places
+where earlier attempts died. A function that processes many files names each file as its place, so
+that the file at fault is known. Engines repeat items by themselves, and there a worker does not
+learn about deaths.
 """
 
 from collections.abc import Callable
 
 
 class Attempt:
-    """The attempt at an item that this process makes."""
+    """This process's attempt at an item."""
 
     def __init__(self) -> None:
         self._deaths: tuple[str, ...] = ()
@@ -19,19 +20,19 @@ class Attempt:
         """Begin an attempt in a worker of the pool.
 
         Args:
-            deaths: Where the attempts before this one died.
-            send: Sends a place to the pool.
+            deaths: The places where earlier attempts died.
+            send: The function that sends a place to the pool.
         """
         self._deaths, self._send = deaths, send
 
     def name_place(self, place: str) -> None:
-        """Name what the item works on from here on, for the case that this process dies of it."""
+        """Report the place that the item works on from now on, in case this process dies there."""
         if self._send:
             self._send(place)
 
     @property
     def deaths(self) -> tuple[str, ...]:
-        """Where earlier attempts died: the place that each had named, or else the item."""
+        """The places where earlier attempts died: the place that each named, or the item."""
         return self._deaths
 
 

@@ -1,8 +1,8 @@
 """Counts from the record of a finished item, with readable names.
 
-Records are read as JSON, since the items of all stages come here. A count is named alike in every
-stage that has it, and equals the figure of report.json. Engines show the counts as
-Beam's counters, this package's own line of progress some of them.
+Records are read as JSON, since this module handles items of all stages. A count has the same name
+in every stage, and equals the figure in report.json. Engines show the counts as Beam counters; this
+package's progress line shows some of them.
 """
 
 from collections import Counter
@@ -12,7 +12,7 @@ from typing import Any
 from pipelines.segments.rows import KEPT
 
 NAMESPACE = "corpusmill"
-"""Of Beam's metrics."""
+"""The namespace of this package's Beam metrics."""
 
 _OF_COMPARISON = {
     "drops": "duplicates found",
@@ -22,12 +22,12 @@ _OF_COMPARISON = {
 
 
 def counter_name(stage: str, count: str) -> str:
-    """Return the name of a count on a job's page, where each stage has its own names."""
+    """Return the name of a count on a job's page, which starts with the stage."""
     return count if stage == "map" else f"{stage}: {count}"
 
 
 def figures(stage: str, record: Mapping[str, Any]) -> Counter[str]:
-    """Return the counts of an item's record; reasons without a record are left out."""
+    """Return the counts from an item's record, except for reasons without a record."""
     counts = Counter(items=1)
     if stage == "map":
         segments = record["segments"]
@@ -50,7 +50,7 @@ def figures(stage: str, record: Mapping[str, Any]) -> Counter[str]:
 
 
 def _add_verdicts(counts: Counter[str], tallies: list[Mapping[str, Any]]) -> None:
-    """Add records and bytes, and the records by verdict and reason."""
+    """Add the totals of records and bytes, and the number of records by verdict and reason."""
     for verdict in ("read", "kept", "dropped", "quarantined"):
         counts[f"records {verdict}"] = 0
     for tally in tallies:

@@ -1,4 +1,4 @@
-"""Flags for Beam, understood without it where they can be: it takes a second of CPU to load."""
+"""Handles flags for Beam, without loading Beam where possible: that takes a second of CPU."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from shards.commands.command import Parser, log_errors
 from shards.commands.spelling import nearest
 
 _CERTAIN = 0.8
-"""How much a flag without underscores is like one of ours if it cannot be one of Beam's."""
+"""The similarity to one of our flags above which a flag without underscores cannot be Beam's."""
 
 _OWN_RUNNERS = ("DirectRunner", "FnApiRunner")
 _THIS_MACHINE = {
@@ -15,23 +15,23 @@ _THIS_MACHINE = {
     *((f"{RUNNER}={name}",) for name in _OWN_RUNNERS),
     *((RUNNER, name) for name in _OWN_RUNNERS),
 }
-"""The flags that need no Beam to tell what they mean."""
+"""The flags whose meaning is clear without Beam."""
 
 
 BEHIND = "behind --, as in: -- --checkpointing_interval=5000"
-"""Where a command line has flags that only the runner knows."""
+"""The place of flags that only the runner knows on a command line, for messages."""
 
 
 def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str) -> None:
-    """Refuse flags that neither a command nor Beam has; Beam is loaded only if that is unsure.
+    """Refuse flags that neither a command nor Beam has; Beam is loaded only in unclear cases.
 
     Args:
-        parser: Of the command.
-        words: Of its command line.
-        behind: Where flags go that only the runner knows.
+        parser: The parser of the command.
+        words: The words of the command line that the parser does not know.
+        behind: The place of flags that only the runner knows, for the message.
 
     Raises:
-        UserError: There are some.
+        UserError: There are unknown flags.
     """
     strange = [flag for flag in parser.unknown_flags(words) if flag != RUNNER]
     if all(_is_certain(flag, parser) for flag in strange):
@@ -49,7 +49,7 @@ def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str) -> None
 
 
 def _is_certain(flag: str, parser: Parser) -> bool:
-    """Return whether a flag that a command does not know can be none of Beam's."""
+    """Return whether an unknown flag of a command certainly is not one of Beam's."""
     if parser.is_old(flag):
         return True
     near = nearest(flag, parser.flags, most=1, likeness=_CERTAIN)
@@ -57,7 +57,7 @@ def _is_certain(flag: str, parser: Parser) -> bool:
 
 
 def beam_flags(words: Sequence[str]) -> list[str]:
-    """Return Beam's flags, out of the words of a command line that are not flags of the corpus.
+    """Return Beam's flags from the words of a command line that are not flags of the corpus.
 
     Args:
         words: Flags of Beam's Python SDK; then, after `--`, those that only the runner knows.
@@ -68,14 +68,14 @@ def beam_flags(words: Sequence[str]) -> list[str]:
     words = with_runner_spelled(words, _OWN_RUNNERS)
     if tuple(words) in _THIS_MACHINE:
         return [*words]
-    log_errors()  # before Beam sets the log up in its own way
+    log_errors()  # before Beam configures the log in its own way
     from pipelines.execute.cluster import known_flags  # noqa: PLC0415  loads Beam
 
     return known_flags(words)
 
 
 def engine_name(flags: Sequence[str]) -> str:
-    """Return the name of the runner that the flags select; empty for this machine's workers."""
+    """Return the name of the runner that the flags select; "" for this machine's workers."""
     if tuple(flags) in _THIS_MACHINE:
         return ""
     from pipelines.execute.cluster import runner_name  # noqa: PLC0415  loads Beam

@@ -1,4 +1,4 @@
-"""Modules that the processes of a run do not import."""
+"""Keeps modules that a run does not need from being imported."""
 
 import sys
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ import pyarrow as pa
 def keep_pandas_out() -> None:
     """Keep pyarrow from importing pandas: a quarter of a second of CPU and 40 MB in each process.
 
-    `pa.array(list)` does that where pandas is installed, to see whether the list is a Series. It
-    asks once. Whoever imports pandas itself still can, and `to_pandas` works.
+    If pandas is installed, the first `pa.array(list)` imports it to check whether the list is a
+    Series. Explicit imports of pandas still succeed, and `to_pandas` works.
     """
     with without_pandas():
         pa.array([None])
@@ -20,7 +20,7 @@ def keep_pandas_out() -> None:
 
 @contextmanager
 def without_pandas() -> Iterator[None]:
-    """Keep what is imported in the block from importing pandas, which it does without as well."""
+    """Keep modules imported in the block from importing pandas; they work without it."""
     if "pandas" in sys.modules:
         yield
         return

@@ -1,4 +1,4 @@
-"""Processes items, whoever hands them out: prepare once, run one at a time."""
+"""Runs items one at a time with a function that is prepared once per process."""
 
 import multiprocessing
 import os
@@ -15,7 +15,7 @@ from shards.memory import is_lack_of_memory
 from shards.storage.remote import AnyPath
 
 DoItem = Callable[[Any], AnyPath | None]
-"""Runs one item; returns the path of its record, where it leaves one."""
+"""Runs one item and returns the path of its record, if the item leaves one."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -26,17 +26,18 @@ def packed(prepare: Callable[[Any], Any], argument: Any) -> bytes:
 
 
 def run_packed(payload: bytes, item: Any) -> AnyPath | None:
-    """Run an item with a function that is prepared once per process: models are slow to load.
+    """Run an item with a function that is prepared once per process, since models load slowly.
 
-    Engines may give a process several items at once, in threads; these take turns, because the
-    function holds buffers and memory for one item.
+    Engines may give a process several items at once, in threads; the threads take turns, because
+    the function has buffers and memory for only one item.
 
     Returns:
         What the function returned.
 
     Raises:
-        UserError: The item failed in a way that the user can fix; also for lack of memory, which
-            ends a worker process of this machine: the driver tries again, in the end alone.
+        UserError: The item failed in a way that the user can fix, or ran out of memory. On this
+            machine, lack of memory ends the worker process instead: the driver tries the item
+            again, finally with no other item running.
     """
     try:
         with _ONE_AT_A_TIME:
@@ -53,7 +54,7 @@ def run_packed(payload: bytes, item: Any) -> AnyPath | None:
 
 
 def last_line(error: Exception) -> str:
-    """Return the last line of an error's traceback, in whichever process it was raised."""
+    """Return the last line of an error's traceback, no matter which process raised it."""
     return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1].strip()
 
 

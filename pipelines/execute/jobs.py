@@ -1,4 +1,4 @@
-"""The name of a job on an engine: that of its dataset, or --job_name."""
+"""Chooses a job's name on an engine: the name of its dataset, or --job_name."""
 
 import re
 import uuid
@@ -13,15 +13,15 @@ from pipelines.execute.cluster import runner_name
 _ODD = re.compile(r"[^\w.+-]+")
 _NOT_DATAFLOW = re.compile(r"[^a-z0-9]+")
 _MAX_DATAFLOW = 40
-"""Characters of a name, without the number that follows: Dataflow takes 63."""
+"""The maximum length of a name without the number that follows; Dataflow allows 63 characters."""
 
 
 def named_options(flags: Sequence[str], dataset: str) -> PipelineOptions:
     """Return Beam's options, with a name for the job if the flags give none.
 
     Args:
-        flags: Beam's own.
-        dataset: The name of the dataset, any string.
+        flags: Beam's flags.
+        dataset: The name of the dataset, which may be any string.
     """
     options = PipelineOptions([*flags])
     job = options.view_as(beam.GoogleCloudOptions)
@@ -34,23 +34,23 @@ def named_options(flags: Sequence[str], dataset: str) -> PipelineOptions:
 
 
 def _for_dataflow(name: str) -> str:
-    """Return a name that Dataflow takes: of small letters, and not that of another job."""
+    """Return a unique name that Dataflow accepts, in lower-case letters."""
     plain = _NOT_DATAFLOW.sub("-", name.lower())[:_MAX_DATAFLOW].strip("-")
     return f"{plain}-{uuid.uuid4().hex[:8]}"
 
 
 def named_runner(options: PipelineOptions) -> PipelineRunner | None:
-    """Return a runner for Prism that tells it the job's name; None where Beam's own tells it."""
+    """Return a runner for Prism that passes on the job's name; None for other runners."""
     flags = options.view_as(beam.StandardOptions)
     prism: PipelineRunner = _Prism()  # type: ignore[no-untyped-call]  # Beam's has no types
     return prism if (flags.runner or "").rpartition(".")[2] == "PrismRunner" else None
 
 
 class _Prism(beam.PrismRunner):
-    """Beam's own sends the name among the options, where Flink looks, and calls every job `job`."""
+    """Prism's runner; Beam's own passes the name as Flink expects it, and names every job `job`."""
 
     def create_job_service_handle(self, job_service: Any, options: PipelineOptions) -> Any:
-        """Return Beam's client of a job service, which sends the name."""
+        """Return Beam's client of a job service, changed to send the job's name."""
         name = options.view_as(beam.GoogleCloudOptions).job_name
         service = _Named(job_service, name)
         return super().create_job_service_handle(service, options)  # type: ignore[no-untyped-call]
@@ -58,7 +58,7 @@ class _Prism(beam.PrismRunner):
 
 @dataclass
 class _Named:
-    """A job service; what Beam's client asks of it is passed on."""
+    """A job service that adds the job's name and passes on all other requests."""
 
     service: Any
     name: str

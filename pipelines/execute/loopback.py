@@ -20,11 +20,11 @@ _RUNNERS = ("FlinkRunner", "PortableRunner", "SparkRunner")
 
 
 def with_own_workers(flags: Sequence[str], *, runner: str) -> list[str]:
-    """Return flags that have an engine ask this process for workers, if they say LOOPBACK.
+    """Return flags that make an engine request workers from this process, if they name LOOPBACK.
 
     Args:
-        flags: Beam's own.
-        runner: The name of the runner that they select.
+        flags: Beam's flags.
+        runner: The name of the runner that the flags select.
     """
     options = beam.PipelineOptions([*flags]).view_as(beam.PortableOptions)
     if runner not in _RUNNERS or options.environment_type != "LOOPBACK":
@@ -39,10 +39,10 @@ def _pool() -> tuple[str, Any]:
 
 
 class _Pool(beam.worker_pool_main.BeamFnExternalWorkerPoolServicer):
-    """Starts workers as processes of this Python, by the command below."""
+    """Starts workers as processes of this Python, with the command below."""
 
     def StartWorker(self, start_worker_request: Any, _: Any) -> Any:
-        """Start one."""
+        """Start one worker process."""
         asked = start_worker_request
         command = f"from {__name__} import main; main()"
         words = [sys.executable, "-c", command, asked.control_endpoint.url, asked.worker_id]
@@ -51,17 +51,18 @@ class _Pool(beam.worker_pool_main.BeamFnExternalWorkerPoolServicer):
 
 
 def report_errors_once() -> None:
-    """Keep Beam's workers in this process from printing the errors that the driver gets as well."""
+    """Keep Beam's workers in this process from printing errors that the driver also receives."""
     sdk_worker = vars(beam.sdk_worker)
     sdk_worker["print"] = lambda *_, **__: None
-    # A stream that the engine has closed ends a job; where it breaks off, the item's error tells.
+    # A stream that the engine closed ends a job; if it breaks off early, the item's error explains
+    # it.
     threading.excepthook = _tell
 
 
 def main() -> None:
-    """Do what an engine asks, from the address and by the name in sys.argv, until it hangs up."""
+    """Serve an engine, whose address and worker name are in sys.argv, until it disconnects."""
     endpoint, worker = sys.argv[1:]
-    # Ctrl-C is for the driver, which then ends its workers.
+    # Ctrl-C goes to the driver, which then ends its workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     logging.getLogger("apache_beam.runners.worker").setLevel(logging.CRITICAL)
     report_errors_once()

@@ -16,10 +16,10 @@ from shards.storage.files import atomic_write, blocks, size_if_there
 from shards.storage.remote import AnyPath
 
 FOLDER = "job"
-"""Of the work folder."""
+"""The folder of notes inside the work folder."""
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
-"""The values of the jobs whose parts all run in this process, by run."""
+"""The values of the jobs that run completely in this process, by run."""
 
 
 @dataclass(frozen=True)
@@ -29,11 +29,11 @@ class Notes:
     work: AnyPath
     """The folder of intermediate files."""
     run: str
-    """Identifies the job."""
+    """The identifier of the job."""
 
     @contextmanager
     def in_memory(self) -> Iterator[None]:
-        """Keep the values of this job in this process while the block runs."""
+        """Keep the values of this job in this process's memory while the block runs."""
         _IN_MEMORY[self.run] = {}
         try:
             yield
@@ -46,7 +46,7 @@ class Notes:
         return self.run in _IN_MEMORY
 
     def put(self, name: str, value: Any) -> None:
-        """Set a value; a job that an engine restarts sets it again, to the same."""
+        """Set a value; a job that an engine restarts sets the same value again."""
         if self.are_here:
             _IN_MEMORY[self.run][name] = value
             return
@@ -54,7 +54,7 @@ class Notes:
             handle.write(pickle.dumps(value))
 
     def get(self, name: str) -> Any:
-        """Return a value; None if it is not set."""
+        """Return a value; None if the value is not set."""
         if self.are_here:
             return _IN_MEMORY[self.run].get(name)
         path = self._path(name)

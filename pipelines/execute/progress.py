@@ -1,4 +1,4 @@
-"""Progress of a run, whose finished items are known by their records, wherever they ran."""
+"""Shows the progress of a run from the records of finished items, wherever the items ran."""
 
 import logging
 import threading
@@ -18,7 +18,7 @@ from shards.storage.remote import AnyPath
 _LOG = logging.getLogger("corpusmill")
 
 PAUSE_FACTOR = 20
-"""The pause between two looks is at least this many times as long as the last look took."""
+"""The pause between two polls is at least this many times as long as the last poll took."""
 
 _LOOK_SECONDS = 0.3
 """Seconds between two polls of the notes of a job's plans on an engine."""
@@ -29,8 +29,8 @@ class StageProgress:
 
     Args:
         stage: Its name.
-        items: Weight (bytes of input, or 1) of each item, by the path of its record.
-        stream: Where the line goes; by default a notebook's cell or the standard error.
+        items: The weight (bytes of input, or 1) of each item, by the path of its record.
+        stream: The stream for the line; by default a notebook's cell or the standard error.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class StageProgress:
 
     def __enter__(self) -> "StageProgress":
         if self._display.is_notebook:
-            self._look()  # from the thread that runs the cell, which the bar then belongs to
+            self._look()  # in the thread that runs the cell, so that the bar belongs to this cell
         self._thread.start()
         return self
 
@@ -62,22 +62,23 @@ class StageProgress:
         while not self._stop.wait(pause):
             started = time.monotonic()
             self._look()
-            # Behind a URL a look at millions of files takes minutes, and each page costs money.
+            # For a URL, polling millions of files takes minutes, and each page of a listing costs
+            # money.
             pause = max(pause, PAUSE_FACTOR * (time.monotonic() - started))
 
     def _look(self, *, last: bool = False) -> None:
-        # No reason to fail: the storage does not answer, or nobody reads the line any more.
+        # Storage that does not answer, or a closed terminal, is no reason to fail.
         with suppress(UserError, OSError):
             line = self.line()
             self._display.show(line, percent=100 * self._done / self._total, last=last)
 
     @property
     def is_done(self) -> bool:
-        """Whether the last look found every record."""
+        """Whether the last poll found every record."""
         return not self._waiting
 
     def line(self) -> str:
-        """Return the line for this moment."""
+        """Return the current progress line."""
         for path in self._finished():
             self._done += self._waiting.pop(path)
             self._counts.update(progress_counts(self._phase, read_json(path)))
@@ -91,18 +92,18 @@ class StageProgress:
         )
 
     def _finished(self) -> list[AnyPath]:
-        first = next(iter(self._waiting), None)  # all are of one folder: one listing shows them
+        first = next(iter(self._waiting), None)  # one listing finds them, as all are in one folder
         names = file_names(first.parent) if first else ()
         return [path for path in self._waiting if path.name in names]
 
 
 @contextmanager
 def follow(notes: Notes, stages: Sequence[str]) -> Iterator[None]:
-    """Show, while the block runs, how far a job is that an engine runs, and what its plans log.
+    """Show the progress of a job on an engine, and the log of its plans, while the block runs.
 
     Args:
-        notes: Of the job.
-        stages: The names of its stages, in order.
+        notes: The notes of the job.
+        stages: The names of the job's stages, in order.
     """
     stop = threading.Event()
     thread = threading.Thread(target=_follow, args=(notes, stages, stop), daemon=True)
@@ -132,12 +133,12 @@ def _follow(notes: Notes, stages: Sequence[str], stop: threading.Event) -> None:
 
 
 def _planned(notes: Notes, stage: str, stop: threading.Event) -> Any:
-    """Wait for the note of a stage's plan and return it; None if the job ends before."""
+    """Wait for the note of a stage's plan and return the note; None if the job ends first."""
     pause = _LOOK_SECONDS
     while True:
         is_last = stop.is_set()
         started = time.monotonic()
-        with suppress(UserError, OSError):  # the storage does not answer: the job itself fails
+        with suppress(UserError, OSError):  # if the storage does not answer, the job itself fails
             if (planned := notes.get(stage)) is not None:
                 return planned
         if is_last:
@@ -147,5 +148,5 @@ def _planned(notes: Notes, stage: str, stop: threading.Event) -> Any:
 
 
 def log_finished(stage: str, finished: int, items: int) -> None:
-    """Log how many items of a stage earlier jobs have finished."""
+    """Log the number of a stage's items that earlier jobs have finished."""
     _LOG.info("%s: %d of %d items were finished before", stage, finished, items)

@@ -1,4 +1,4 @@
-"""Records of finished items, and checks of the files they name."""
+"""Reads records of finished items, and checks the files that they name."""
 
 import logging
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ def read_record(record_type: type[RecordType], path: AnyPath) -> RecordType:
     """Return the record that a finished item left.
 
     Raises:
-        DamageError: The file is missing, or is not such a record.
+        DamageError: The file is missing, or is not a record of this type.
     """
     try:
         return unsealed(record_type, read_json(path), where=str(path))
@@ -27,7 +27,7 @@ def read_record(record_type: type[RecordType], path: AnyPath) -> RecordType:
 
 
 def finished_record(record_type: type[RecordType], path: AnyPath) -> RecordType | None:
-    """Return the record of an item, None if there is none or it was changed."""
+    """Return the record of an item; None if the record is missing or was changed."""
     if not path.exists():
         return None
     try:
@@ -38,7 +38,7 @@ def finished_record(record_type: type[RecordType], path: AnyPath) -> RecordType 
 
 
 def complete_files(output: AnyPath, entries: Iterable[ShardEntry | TableEntry]) -> bool:
-    """Return whether files below `output` are as they were written; their contents are read."""
+    """Return whether files below `output` still have their checksums; their contents are read."""
     written: list[tuple[AnyPath, FileEntry]] = []
     for entry in entries:
         if isinstance(entry, TableEntry):
@@ -54,11 +54,11 @@ def complete_files(output: AnyPath, entries: Iterable[ShardEntry | TableEntry]) 
 def intact_files(
     files: Iterable[tuple[AnyPath, FileEntry]], sizes: Mapping[str, int] | None = None
 ) -> bool:
-    """Return whether files are as they were written; the first that is not is logged.
+    """Return whether files are unchanged since they were written; the first changed file is logged.
 
     Args:
-        files: Their paths and entries.
-        sizes: As of `intact`.
+        files: The paths and entries of the files.
+        sizes: As in `intact`.
     """
     for path, entry in files:
         if not intact(path, entry, sizes):

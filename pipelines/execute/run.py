@@ -1,7 +1,7 @@
-"""Runs a pipeline to its end, in this process or on an engine; its errors come back as they were.
+"""Runs a pipeline to its end, in this process or on an engine, and restores its errors.
 
-Beam makes a RuntimeError of an error in a DoFn, and an engine keeps only its text. So an error of
-the job's own code is kept in the driver where that runs it, and else travels as text.
+Beam turns an error in a DoFn into a RuntimeError, and an engine keeps only the error's text. So if
+the driver runs the job's code, it keeps the original error; otherwise the error travels as text.
 """
 
 import base64
@@ -21,7 +21,7 @@ from shards.errors import DamageError, UserError
 
 
 class LocalRun:
-    """A job whose parts all run in this process."""
+    """A job that runs completely in this process."""
 
     def __init__(self, runner: Runner) -> None:
         self.runner = runner
@@ -29,7 +29,7 @@ class LocalRun:
 
 
 _LOCAL = "local"
-"""The name of a note: a LocalRun, if there is one."""
+"""The name of the note with the LocalRun of a job that runs in this process."""
 
 _ENCODED = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
 _TYPES: dict[str, type[UserError]] = {"UserError": UserError, "DamageError": DamageError}
@@ -43,11 +43,11 @@ def local_run(notes: Notes) -> LocalRun | None:
 
 @contextmanager
 def reported(notes: Notes, *, to_driver: bool) -> Iterator[None]:
-    """Carry an error of the block to the driver, whatever Beam makes of it on the way.
+    """Deliver an error of the block to the driver, although Beam changes errors on the way.
 
     Args:
-        notes: Of the job.
-        to_driver: Whether a command of this package runs the job, and so reads such errors.
+        notes: The notes of the job.
+        to_driver: Whether a command of this package runs the job, and therefore reads such errors.
     """
     try:
         yield
@@ -65,8 +65,8 @@ def new_pipeline(runner: Runner, dataset: str) -> beam.Pipeline:
     """Return an empty pipeline for the runner that a command names.
 
     Args:
-        runner: Has the flags for Beam.
-        dataset: The name of the dataset, for the job's.
+        runner: The runner, with the flags for Beam.
+        dataset: The name of the dataset, from which the job's name is made.
     """
     options = named_options(runner.flags, dataset)
     beam_runner = beam.FnApiRunner() if runner.local else named_runner(options)
@@ -80,12 +80,12 @@ def run_pipeline(
 
     Args:
         pipeline: The job, made by `new_pipeline`.
-        notes: Values that its parts share.
-        runner: Where it runs.
-        stages: The names of its stages, in order.
+        notes: The values that the job's parts share.
+        runner: The runner that the job runs on.
+        stages: The names of the job's stages, in order.
 
     Raises:
-        UserError: A part of it raised it, or the engine failed.
+        UserError: A part of the job raised it, or the engine failed.
     """
     if not runner.local:
         with follow(notes, stages):
@@ -104,7 +104,7 @@ def run_pipeline(
 
 def _run_on_engine(pipeline: beam.Pipeline) -> None:
     result = None
-    report_errors_once()  # Prism's workers may be threads of this process
+    report_errors_once()  # Prism's workers may be threads in this process
     try:
         result = pipeline.run()
         result.wait_until_finish()
@@ -125,9 +125,9 @@ def _run_on_engine(pipeline: beam.Pipeline) -> None:
 
 @contextmanager
 def _interrupts_kept(local: LocalRun) -> Iterator[None]:
-    """Keep a Ctrl-C of the block: of one in a DoFn Beam makes a RuntimeError."""
+    """Preserve a Ctrl-C in the block, because Beam turns one in a DoFn into a RuntimeError."""
     before = signal.getsignal(signal.SIGINT)
-    if before is not signal.default_int_handler:  # a watch ends in its own way
+    if before is not signal.default_int_handler:  # a watch handles Ctrl-C in its own way
         yield
         return
 
@@ -143,10 +143,10 @@ def _interrupts_kept(local: LocalRun) -> Iterator[None]:
 
 
 def _one_line(error: BaseException, characters: int) -> str:
-    """Return an error's text in one line of at most `characters`, the middle left out.
+    """Return an error's text on one line of at most `characters`, without its middle.
 
-    An engine wraps the text of a failed item in its own, frame by frame: what failed is at the
-    start, and why at the end.
+    An engine wraps the text of a failed item in its own text, frame by frame: the start names the
+    failed step, and the end gives the cause.
     """
     text = " ".join(str(error).split()) or type(error).__name__
     if len(text) <= characters:

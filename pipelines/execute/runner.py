@@ -1,4 +1,4 @@
-"""Where a job runs: on an engine, or on this machine with or without worker processes."""
+"""Runs a job's work on an engine, or on this machine with or without worker processes."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -14,23 +14,24 @@ _Result = TypeVar("_Result")
 
 
 class Runner:
-    """Where a job runs. As a context manager it ends the workers that it started."""
+    """Runs jobs on an engine or this machine; as a context manager, ends the workers it started."""
 
     def __init__(
         self, flags: Sequence[str], *, num_workers: int, preload: Sequence[str] = ()
     ) -> None:
-        """Make a runner.
+        """Create a runner.
 
         Args:
-            flags: Beam's own.
-            num_workers: Worker processes on this machine; 0 does the items in this process.
-            preload: Modules that the items need; all workers share one import of them.
+            flags: Beam's flags.
+            num_workers: The number of worker processes on this machine; 0 runs items in this
+                process.
+            preload: Modules that the items need; they are imported once for all workers.
 
         Raises:
             UserError: The engine does not answer.
         """
         self.local = not engine_name(flags)
-        """Whether the items are done on this machine."""
+        """Whether the items run on this machine."""
         self.flags = [*flags] if self.local else ready_for_engine(flags)
         self.num_workers = num_workers if self.local else 0
         self._workers = Workers(self.num_workers, run_packed, preload)
@@ -44,12 +45,12 @@ class Runner:
     def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
         """Return function(argument), called on this machine in a process that also runs items.
 
-        It is a worker if there are any, otherwise this process. So what the function loads and
-        keeps, and what it finds out about libraries, serves the items as well.
+        The process is a worker if there are any, otherwise this process. So items can reuse the
+        models that the function loads, and its checks of libraries hold for the items.
 
         Args:
             function: A function of a module.
-            argument: Picklable, and so is what the function returns.
+            argument: The argument, which must be picklable, like the result.
 
         Raises:
             UserError: The function raised it, or its worker died.
@@ -57,7 +58,7 @@ class Runner:
         return self._workers.call(function, argument) if self.num_workers else function(argument)
 
     def run(self, items: Sequence[Any], payload: bytes) -> None:
-        """Do all items on this machine, and return when they are done.
+        """Run all items on this machine, and return when they are done.
 
         Args:
             items: Small picklable dataclasses.
@@ -77,7 +78,7 @@ def check_engine(flags: Sequence[str]) -> None:
     """Check that the engine which the flags name, if any, answers.
 
     Raises:
-        UserError: It does not.
+        UserError: The engine does not answer.
     """
     if engine_name(flags):
         from pipelines.execute import cluster  # noqa: PLC0415  loads Beam
@@ -86,7 +87,7 @@ def check_engine(flags: Sequence[str]) -> None:
 
 
 def ready_for_engine(flags: Sequence[str]) -> list[str]:
-    """Return the flags for an engine, with those added that workers on it need.
+    """Return the flags for an engine, plus the flags that its workers need.
 
     Raises:
         UserError: The engine does not answer.
@@ -98,7 +99,7 @@ def ready_for_engine(flags: Sequence[str]) -> list[str]:
 
 
 def silence_beam() -> None:
-    """Keep Beam's own log off the terminal; this package reports an item's error once."""
+    """Keep Beam's log off the terminal; this package reports each item's error once."""
     logging.getLogger("apache_beam").setLevel(logging.CRITICAL)
     for handler in logging.root.handlers:
         handler.addFilter(_is_for_people)
@@ -106,9 +107,9 @@ def silence_beam() -> None:
 
 @contextmanager
 def level_kept() -> Iterator[None]:
-    """Give Beam's log back the level that its user chose; a run silences it.
+    """Restore the level of Beam's log after the block, because a run silences the log.
 
-    Where no log is set up, Beam would set one up in its own form.
+    If no log is configured, Beam would configure one in its own format.
     """
     log = logging.getLogger("apache_beam")
     level, unset = log.level, not logging.root.handlers
@@ -123,8 +124,8 @@ def level_kept() -> Iterator[None]:
 
 
 def _is_for_people(record: logging.LogRecord) -> bool:
-    """Return whether a message is not a job's, which Beam passes on under no name, or Prism's.
+    """Return whether a message comes neither from a job, through Beam, nor from Prism.
 
-    Their errors come back as the error of the job.
+    Errors of jobs and Prism are reported as the error of the job.
     """
     return record.module != "portable_runner" and record.name != "PrismRunner"

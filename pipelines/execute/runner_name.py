@@ -1,4 +1,4 @@
-"""The flag that names the runner, and its names in any case."""
+"""The flag that names the runner; upper and lower case do not matter in the name."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,7 +7,7 @@ RUNNER = "--runner"
 
 
 def with_runner_spelled(words: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return flags in which the runner, if its name is one of some in any case, is spelled so."""
+    """Return flags with the runner spelled as in `names`, if its name matches one in any case."""
     spelled = {name.casefold(): name for name in names}
     respelled = [*words]
     for at, (before, word) in enumerate(pairwise(["", *words])):

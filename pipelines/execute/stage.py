@@ -1,9 +1,9 @@
-"""A stage of a job: items that are done at once, in any order, each of which leaves a record.
+"""A stage of a job: items that run in parallel, in any order, and leave one record each.
 
-A plan lists all items of a stage whenever it is evaluated, as a pure function of the records before
-it. An item is done unless its record is there: <work>/<stage>/<item.name>.json. A record of this
-job counts by existing, since an engine that loses a machine hands out items again. One of an
-earlier job counts only if its files are as they were written; whoever finds a bad one deletes it.
+Each evaluation of a plan lists all items of a stage, as a pure function of the records of earlier
+stages. An item is skipped if its record exists: <work>/<stage>/<item.name>.json. A record of this
+job counts as soon as it exists, since an engine that loses a machine hands out items again. A
+record of an earlier job counts only if its files are unchanged; otherwise it is deleted.
 """
 
 import logging
@@ -32,67 +32,68 @@ class Stage:
 
     name: str
     items: Sequence[Any]
-    """Small picklable dataclasses with a `name`, a hash of all that decides what they write."""
+    """Small picklable dataclasses whose `name` is a hash of everything that determines their
+    output."""
 
 
 Records = Mapping[str, Any]
 """The records of a stage, by the names of its items."""
 
 Plan = Generator[Stage, Records, Result]
-"""A plan yields stages one after another, is sent the records of each, and returns a result."""
+"""A plan yields stages one after another, receives the records of each, and returns a result."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StageKind:
-    """How the items of a stage are done."""
+    """Describes how the items of a stage are run."""
 
     record_type: type
     prepare: Callable[[Any], Callable[[Any], None]]
-    """Returns the function that does an item and writes its record last."""
+    """Returns the function that runs an item and writes its record last."""
     argument: Callable[[Any], Any] = lambda job: job
-    """The part of a job's shared values that `prepare` gets."""
+    """Returns the part of a job's shared values that `prepare` receives."""
     is_intact: Callable[[Any, Any, Any, Mapping[str, int] | None], bool]
-    """Whether the files are there that a record of an earlier job names: is_intact(job, item,
-    record, sizes), with the sizes of all files in the stage's folder, None if they are not known.
-    """
+    """Returns whether the files named by a record of an earlier job are intact: is_intact(job,
+    item, record, sizes), where `sizes` maps all files in the stage's folder to their sizes, or is
+    None."""
 
 
 @dataclass(frozen=True, slots=True)
 class Listed:
-    """An item as a plan hands it out."""
+    """An item in the form in which a plan hands it out."""
 
     place: int
-    """Among the items of its stage."""
+    """The index of the item in its stage."""
     item: Any
     found: bool
-    """Whether it had a record when it was listed, which may be of an earlier job."""
+    """Whether the item had a record when it was listed, possibly from an earlier job."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Planned:
-    """The facts of a stage's plan, for the driver and for report.json."""
+    """The facts about a stage's plan that the driver and report.json need."""
 
     weights: Mapping[str, int]
-    """How much each item counts in the progress, by name: bytes of input, or 1."""
+    """The weight of each item in the progress, by name: bytes of input, or 1."""
     finished: int
-    """How many items earlier jobs have finished."""
+    """The number of items that earlier jobs have finished."""
     started: float
     """When the stage was planned, in seconds since 1970."""
     messages: Sequence[tuple[int, str]] = ()
-    """The log lines of a plan in a worker of an engine: levels and texts."""
+    """The log lines of a plan that runs in an engine's worker: levels and texts."""
 
 
 def list_items(
     notes: Notes, stage: Stage, sizes: Mapping[str, int], messages: Sequence[tuple[int, str]] = ()
 ) -> list[Listed]:
-    """Return the items of a stage to be handed out, and note what is known of them.
+    """Return the items of a stage to hand out, and note the facts about them.
 
     A job that an engine restarts lists them again; the first note stays.
 
     Args:
-        notes: Of the job.
-        stage: Its items.
-        sizes: Of all files in the folder of the stage, by name.
+        notes: The notes of the job.
+        stage: The stage with its items.
+        sizes: The sizes of all files in the folder of the stage, by name.
         messages: The log lines of the plan.
     """
     listed = [
@@ -119,14 +120,14 @@ def is_done(
     folder: AnyPath,
     sizes: Mapping[str, int] | None = None,
 ) -> bool:
-    """Return whether an item needs no work; the record of one that was harmed is deleted.
+    """Return whether an item is done; the record of an item with damaged files is deleted.
 
     Args:
-        kind: Of its stage.
+        kind: The kind of the item's stage.
         job: The values that all items share.
         listed: The item.
-        folder: The folder of its record.
-        sizes: Of all files in the folder; None asks for each.
+        folder: The folder of the item's record.
+        sizes: The sizes of all files in the folder; None queries each file.
     """
     if not listed.found:
         return False
@@ -141,15 +142,15 @@ def is_done(
 def do_here(
     notes: Notes, stage: str, kind: StageKind, job: Any, listed: Sequence[Listed], runner: Runner
 ) -> None:
-    """Do all items of a stage on this machine, showing progress.
+    """Run all items of a stage on this machine, showing progress.
 
     Args:
-        notes: Of the job.
+        notes: The notes of the job.
         stage: The name of the stage.
-        kind: How its items are done.
-        job: The values that they share.
-        listed: All items.
-        runner: Has the worker processes.
+        kind: The kind of the stage, which describes how its items are run.
+        job: The values that all items share.
+        listed: All items of the stage.
+        runner: The runner with the worker processes.
     """
     folder = notes.work / stage
     sizes = notes.get(_sizes_of(stage))
@@ -168,10 +169,11 @@ def do_here(
 
 
 def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], None]], Any]) -> DoItem:
-    """Return the function that does an item unless its record is there, and returns its path.
+    """Return a function that runs an item, unless its record exists, and returns the record's path.
 
     Args:
-        arguments: The folder of the stage's records; `prepare` of its kind, and its argument.
+        arguments: The folder of the stage's records, the `prepare` function of its kind, and the
+            argument of `prepare`.
     """
     folder, prepare, argument = arguments
     forget_sizes()
@@ -187,7 +189,7 @@ def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], None]
 
 
 def records_of(notes: Notes, kind: StageKind, stage: Stage) -> Records:
-    """Return the records of a stage whose items are all done; each is read once in a job."""
+    """Return the records of a stage whose items are all done; each record is read once per job."""
     name = f"{stage.name}-records"
     records: Records | None = notes.get(name)
     if records is None:
@@ -202,16 +204,16 @@ def records_of(notes: Notes, kind: StageKind, stage: Stage) -> Records:
 
 
 class RunningPlan(Generic[Result]):
-    """A plan that is run as far as somebody asks for."""
+    """A plan that runs only as far as its stages are requested."""
 
     def __init__(
         self, plan: Plan[Result], answer: Callable[[Stage], Records], order: Sequence[str]
     ) -> None:
-        """Begin.
+        """Prepare to run a plan.
 
         Args:
-            plan: The plan.
-            answer: Returns the records of a stage, once its items are done.
+            plan: The plan to run.
+            answer: A function that returns the records of a stage once its items are done.
             order: The names of all stages that a plan can have.
         """
         self._plan = plan
@@ -221,7 +223,7 @@ class RunningPlan(Generic[Result]):
         self._results: list[Result] = []
 
     def stage(self, name: str) -> Stage:
-        """Return a stage; it has no items if the plan leaves it out."""
+        """Return a stage by name; if the plan leaves it out, the stage has no items."""
         at = self._order.index(name)
         while not self._results and (self._stage is None or self._place(self._stage) < at):
             self._continue()
@@ -251,7 +253,7 @@ def kept_messages(*, keep: bool) -> Iterator[list[tuple[int, str]]]:
     """Yield the messages that this package logs while the block runs, as levels and texts.
 
     Args:
-        keep: Whether to do so; a worker of an engine has nobody who reads its log.
+        keep: Whether to collect messages, as in a worker of an engine, whose log nobody reads.
     """
     kept: list[tuple[int, str]] = []
     if not keep:
@@ -261,7 +263,7 @@ def kept_messages(*, keep: bool) -> Iterator[list[tuple[int, str]]]:
     before = _LOG.level, _LOG.propagate
     _LOG.addHandler(handler)
     _LOG.setLevel(logging.INFO)
-    _LOG.propagate = False  # a worker may be a thread of the driver, which logs them later
+    _LOG.propagate = False  # a worker may be a thread of the driver, which logs the messages later
     try:
         yield kept
     finally:

@@ -1,10 +1,10 @@
-"""Worker processes on this machine, and what happens when one of them dies.
+"""Worker processes on this machine, and how their deaths are handled.
 
-Beam's own multi-processing ends or hangs with the first worker that dies, and deals items out in
-advance. Here each worker is a child process that runs an item and gets the next one when it is
-done. The driver knows which item a dead child was running, starts another child and tries again. An
-item whose child died twice is tried once more while nothing else runs, so that it is not
-blamed for the memory that others take.
+Beam's own multi-processing ends or hangs when the first worker dies, and assigns items in advance.
+Here each worker is a child process that runs an item and then gets the next one. The driver knows
+which item a dead child was running, starts another child and tries again. An item whose child died
+twice is tried once more while nothing else runs, so that it is not blamed for the memory that
+others use.
 
 Children are forked from a process that has only imported modules (multiprocessing's fork server):
 imports cost a second of CPU, models must not be loaded before a fork, since their libraries start
@@ -35,7 +35,8 @@ from shards.errors import DamageError, UserError
 from shards.memory import is_lack_of_memory
 
 MAX_DEATHS = 3
-"""Children an item may cost before it is given up; an item's own `most_deaths` overrides it."""
+"""The number of children that may die at an item before it is given up, unless the item's own
+`most_deaths` overrides it."""
 
 
 _Argument = TypeVar("_Argument")
@@ -45,11 +46,12 @@ _Result = TypeVar("_Result")
 def num_workers(requested: int, *, work_bytes: int) -> int:
     """Return how many worker processes to start; 0 runs the items in this process.
 
-    A worker takes as long to start as some megabytes of text to map, so that many get none.
+    Starting a worker takes as long as mapping some megabytes of text, so small inputs get few or no
+    workers.
 
     Args:
         requested: The value of --workers; 0 leaves the choice to this function.
-        work_bytes: Bytes of input to map.
+        work_bytes: The bytes of input to map.
     """
     cores = len(os.sched_getaffinity(0))
     return requested or min(cores, work_bytes // (8 << 20))
@@ -57,21 +59,21 @@ def num_workers(requested: int, *, work_bytes: int) -> int:
 
 @dataclass(eq=False)
 class _Job:
-    """The function that a child calls."""
+    """A function call for a child, with its state."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     item: Any
-    """Its name in messages."""
+    """The item, which names the job in messages."""
     place: str = ""
-    """The part of the item that its child works on, if the child has named it."""
+    """The part of the item that its child is working on, if the child has named one."""
     deaths: tuple[str, ...] = ()
-    """Where each of its children died."""
+    """The places where the job's children died."""
     result: Any = None
 
     @property
     def suspect(self) -> bool:
-        """Whether it runs alone: it has cost so many children that it may be at fault."""
+        """Whether the job runs alone, because so many children died that it may be at fault."""
         return len(self.deaths) >= MAX_DEATHS - 1
 
 
@@ -83,13 +85,13 @@ class _Child:
 
 @dataclass
 class Workers:
-    """A pool of children; as a context manager it ends them."""
+    """A pool of child processes; as a context manager, it ends its children."""
 
     num_workers: int
     run: Callable[[bytes, Any], object]
-    """The function that a child calls for each item: run(payload, item), without a result."""
+    """The function that a child calls for each item, as run(payload, item), without a result."""
     preload: Sequence[str] = ()
-    """Modules that children find imported, where they are the first of this process."""
+    """Modules that are imported before children start, if these are the first of this process."""
     _children: list[_Child] = field(default_factory=list)
 
     def __enter__(self) -> "Workers":
@@ -117,11 +119,11 @@ class Workers:
     def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
         """Return function(argument), called in a child that later also runs items.
 
-        Its warnings are shown.
+        The function's warnings are shown.
 
         Raises:
-            UserError: The function raised it, or MAX_DEATHS children died of it.
-            RuntimeError: It raised anything else; the message is its traceback.
+            UserError: The function raised it, or MAX_DEATHS children died while calling it.
+            RuntimeError: The function raised anything else; the message is its traceback.
         """
         job = _Job(_with_warnings, (function, argument), "the beginning of the run")
         self._finish([job])
@@ -152,13 +154,13 @@ class Workers:
                     raise error_type(job.result)
 
     def _hand_out(self, waiting: deque[_Job], busy: dict[_Child, _Job]) -> None:
-        """Give waiting jobs to idle children; one whose child died twice runs alone."""
+        """Give waiting jobs to idle children; a job whose child died twice runs alone."""
         while waiting and len(busy) < self.num_workers:
             if busy and (waiting[0].suspect or any(job.suspect for job in busy.values())):
                 return
             child = self._idle(busy)
             job = busy[child] = waiting.popleft()
-            # A child that died while idle is noticed as one that dies at its job.
+            # If a child dies while idle, this is handled as if it had died at its job.
             with suppress(BrokenPipeError):
                 child.pipe.send((job.function, job.arguments, job.deaths))
 
@@ -166,7 +168,7 @@ class Workers:
         for child in [child for child in self._children if child not in busy]:
             if child.process.is_alive():
                 return child
-            self._remove(child)  # it died while idle
+            self._remove(child)  # the child died while idle
         context = multiprocessing.get_context("forkserver")
         context.set_forkserver_preload([*self.preload])
         ours, theirs = context.Pipe()
@@ -174,7 +176,7 @@ class Workers:
         try:
             with _script_left_alone():
                 process.start()
-        except (OSError, EOFError) as error:  # the process that workers are forked from has died
+        except (OSError, EOFError) as error:  # the process that forks the workers has died
             reason = str(error) or type(error).__name__
             raise UserError(
                 f"no worker can be started ({reason}): most likely there is not enough memory, or "
@@ -205,11 +207,11 @@ def _count_death(job: _Job, exitcode: int | None) -> None:
 
 @contextmanager
 def _script_left_alone() -> Iterator[None]:
-    """Keep children that are started meanwhile from importing the script of this process.
+    """Keep children that start during the block from importing the script of this process.
 
-    They would run all of it that is not guarded: the very build that starts them. multiprocessing
-    imports it for the sake of functions that are defined there, but nothing where it is called
-    `….__main__`, as those of packages are.
+    They would run all unguarded code of the script, including the build that starts them.
+    multiprocessing imports the script for the functions defined in it, unless the module's name is
+    `….__main__`, as in packages.
     """
     script = sys.modules["__main__"]
     spec = getattr(script, "__spec__", None)
@@ -239,8 +241,8 @@ def _cause(code: int | None) -> str:
 
 
 def _serve(pipe: "Connection[Any, Any]") -> None:
-    """Run items until the driver ends; what an item raises is sent back."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the driver's to handle
+    """Run items until the driver ends; errors that an item raises are sent back."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
     keep_pandas_out()
     log_errors()  # the driver has shown the warnings of libraries
     threading.Thread(target=_end_with_parent, daemon=True).start()

@@ -1,1 +1,1 @@
-"""A job from its command line to its manifest: new, append, watch, commit, account."""
+"""Jobs from command line to manifest: building, appending, watching and estimating."""

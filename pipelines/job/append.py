@@ -1,4 +1,4 @@
-"""A dataset grows: files that it has not seen become further generations.
+"""Appends to a dataset: files that it does not contain become further generations.
 
 unseen files ─▶ map ─▶ ledger ─▶ dedup against what is there, merge ─▶ manifest ─▶ ledger closed
 """
@@ -36,20 +36,21 @@ _ADVICE = "Give the options that it was made with, or another --output"
 
 
 def append(module: str, options: Options) -> Manifest | None:
-    """Add what the dataset has not seen, in one generation.
+    """Add the files that the dataset does not contain yet, in one generation.
 
-    A generation that an earlier run had begun is finished first. Without a dataset the first
-    generation begins one.
+    If an earlier run began a generation, that generation is finished first. If there is no dataset,
+    the first generation creates it.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: Complete options, as `completed` returns them.
 
     Returns:
-        The manifest; None if there is no dataset, and no file yet to make one of.
+        The manifest; None if there is no dataset and no file to make one from.
 
     Raises:
-        UserError: The dataset cannot grow by this input; the message says why and what to do.
+        UserError: The dataset cannot be extended with this input; the message says why and what to
+            do.
     """
     check_ready(options, corpus=load_recipe(module).name)
     listing, corpora = _listed(module, options)
@@ -66,10 +67,10 @@ def append(module: str, options: Options) -> Manifest | None:
         waiting = [file for file in new if file not in begun]
         if base is not None and not begun and not waiting:
             with started(corpus, corpora, files=()) as run:
-                # Who has edited a filter would think that it was applied.
+                # A user who has edited a filter would assume that the edited filter was applied.
                 check_same(run.spec, base, advice=_ADVICE)
             if not options.keep_segments:
-                remove_work(output / WORK)  # of a run that was killed at its very end
+                remove_work(output / WORK)  # left by a run that was killed at its very end
             _LOG.info(
                 "%s has all %d files of the input: nothing is new", output, len(listing.files)
             )
@@ -84,7 +85,7 @@ def append(module: str, options: Options) -> Manifest | None:
 def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
     """List the inputs, and return the corpus of each source.
 
-    With --append, what is empty or cannot be read is left for later; else it is refused.
+    With --append, empty or unreadable inputs are left for later; otherwise they are refused.
     """
     if not options.append:
         return list_corpora(module, options)
@@ -109,23 +110,23 @@ def grow(
     begun: Sequence[InputFile],
     files: Sequence[InputFile],
 ) -> Manifest | None:
-    """Add generations to a dataset, of files that it does not have.
+    """Add generations to a dataset from files that it does not contain.
 
     Args:
-        run: Holds the lock on the dataset.
-        base: The dataset; None: it is begun.
-        begun: The files of the generation that is made first, because it was begun before.
-        files: The files of a further generation; none: it is not made.
+        run: The run, which holds the lock on the dataset.
+        base: The manifest of the dataset; None to create a dataset.
+        begun: The files of a generation that an earlier run began, which is made first.
+        files: The files of a further generation; if empty, no further generation is made.
 
     Returns:
-        The manifest after it.
+        The manifest with the new generations.
 
     Raises:
         UserError: A generation cannot be made.
     """
     check_base(run.spec, base)
     remove_unfinished(run.output)
-    if not run.options.watch:  # that has said it once, for all of its generations
+    if not run.options.watch:  # a watch has logged it once, for all of its generations
         run.announce()
     if begun:
         _LOG.info("the generation that an earlier run had begun is finished first")
@@ -136,12 +137,12 @@ def grow(
 
 
 def check_base(spec: JobSpec, base: Manifest | None) -> None:
-    """Check that a job can add to a dataset; log which libraries have changed.
+    """Check that a job can add to a dataset, and log which libraries have changed.
 
     Raises:
-        UserError: The dataset was made by another corpus or with other options, or lacks what
-            dedup needs of it.
-        DamageError: Files of it are missing.
+        UserError: The dataset was made by another corpus or with other options, or lacks the files
+            that dedup needs.
+        DamageError: Files of the dataset are missing.
     """
     if base is None:
         return
@@ -164,9 +165,9 @@ def check_base(spec: JobSpec, base: Manifest | None) -> None:
 def begun_files(
     base: Manifest | None, files: Sequence[InputFile], output: AnyPath
 ) -> list[InputFile]:
-    """Return the files of the generation that an earlier run had begun, as it named them.
+    """Return the files of the generation that an earlier run began, as named in the ledger.
 
-    If one of them is not as it was then, the generation is given up: its files count as new.
+    If one of the files has changed since, the generation is given up, and its files count as new.
     """
     ledger = Ledger(output)
     entry = ledger.open_entry(base.last_generation if base else 0)

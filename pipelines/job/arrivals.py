@@ -1,7 +1,8 @@
-"""Files as they arrive: which ones have settled, and what the log says about the others.
+"""Keeps track of arriving files: which ones have settled, and warnings about the others.
 
-A file has settled once it has not changed for a while; one that is renamed into place with an older
-time has settled at once. All of it depends only on the files that scans found, and when.
+A file has settled once it has not changed for a while; a file that is renamed into place with an
+older time has settled at once. The state depends only on the files that scans found, and on the
+times of the scans.
 """
 
 import logging
@@ -13,45 +14,45 @@ from pipelines.read.listing import Listing
 from pipelines.read.remarks import left_out
 
 UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
-"""Endings of files that are still being written."""
+"""Endings of the names of files that are still being written."""
 
 NAMED_AFTER = 3600.0
-"""Seconds after which a file that keeps changing is named."""
+"""Seconds after which the log names a file that keeps changing."""
 
 FIRST_PAUSE = 60.0
-"""Seconds until a file that failed is tried again; twice as long each time, up to NAMED_AFTER."""
+"""Seconds until a failed file is tried again; the pause doubles each time, up to NAMED_AFTER."""
 
 MAX_NAMED = 5
-"""Files that are named at once."""
+"""The maximum number of files that one message names."""
 
 GROWING = "keeps changing: it is taken once it does not"
 UNMATCHED = "has a name that does not match"
 BACK = "is in the dataset, and has another size or time now: it is not taken again"
 
 Name = tuple[str, str]
-"""Source and path below the input."""
+"""The source of a file, and its path below the input."""
 
 Version = tuple[int, int, str]
-"""Size, time and etag."""
+"""The size, time and etag of a file."""
 
 _LOG = logging.getLogger("corpusmill")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Arrival:
-    """A file that is in no generation yet."""
+    """A file that is not in any generation yet."""
 
     file: InputFile
     first: float
-    """When a file of this name was first seen, in seconds since 1970."""
+    """When a file with this name was first seen, in seconds since 1970."""
     since: float
-    """When it was first seen as it is."""
+    """When the file was first seen in its current version, in seconds since 1970."""
     why: str = ""
-    """Why it could not be mapped, as it is; empty if that was not tried."""
+    """Why the current version could not be mapped; "" if mapping was not tried."""
     pause: float = 0.0
-    """Seconds after that until it is tried again."""
+    """Seconds from a failure until the file is tried again."""
     again: float = 0.0
-    """When it is tried again."""
+    """When the file is tried again, in seconds since 1970."""
 
     def has_settled(self, settle: float, now: float) -> bool:
         mtime = self.file.mtime_ns / 1e9
@@ -59,24 +60,25 @@ class _Arrival:
 
 
 class Arrivals:
-    """The files that wait for a generation, as one scan after the other finds them."""
+    """The files that wait for a generation, according to the scans so far."""
 
     def __init__(self, settle: float, *, unmatched: Iterable[str] = ()) -> None:
-        """Know of none.
+        """Start without any files.
 
         Args:
-            settle: Seconds without a change after which a file has settled.
-            unmatched: Paths of files whose names do not match, as the log says already.
+            settle: The seconds without a change after which a file has settled.
+            unmatched: Paths of files whose names do not match the pattern, which the log has
+                already named.
         """
         self._settle = settle
         self._files: dict[Name, _Arrival] = {}
         self._hidden: dict[Name, _Arrival] = {}
-        """Those that cannot be read now, or are in a folder that cannot be listed."""
+        """Files that cannot be read now, or are in a folder that cannot be listed."""
         self._odd = {path: (UNMATCHED, 0.0, True) for path in unmatched}
-        """Why a path is not added, since when, and whether that was logged; by path."""
+        """By path: why the path is not added, since when, and whether that was logged."""
 
     def scan(self, listing: Listing, *, dataset: Mapping[Name, Version | None], now: float) -> None:
-        """Learn what is there now, and name what has become odd since the last scan.
+        """Update the state from a listing of the inputs, and log new problems.
 
         Args:
             listing: The files of the inputs.
@@ -106,7 +108,7 @@ class Arrivals:
     def ready(self, now: float) -> dict[InputFile, float]:
         """Return the files that have settled, as `first_seen` does.
 
-        Those that failed are left out until they are due again.
+        Failed files are left out until they are due again.
         """
         return {
             each.file: each.first
@@ -115,21 +117,21 @@ class Arrivals:
         }
 
     def first_seen(self) -> dict[InputFile, float]:
-        """Return when each file that waits was first seen, in seconds since 1970."""
+        """Return when each waiting file was first seen, in seconds since 1970."""
         return {each.file: each.first for each in self._files.values()}
 
     def failed(self) -> dict[InputFile, str]:
-        """Return the files that could not be mapped, and why."""
+        """Return the files that could not be mapped, with the reasons."""
         return {each.file: each.why for each in self._files.values() if each.why}
 
     def tried(
         self, mapped: Iterable[InputFile], *, failed: Mapping[InputFile, str], now: float
     ) -> None:
-        """Learn which files are mapped, name those that cannot be, and leave them out for a while.
+        """Record which files were mapped; log the failed ones, and leave those out for a while.
 
         Args:
-            mapped: Files that are, some of which may have failed before.
-            failed: Files that are not, and why.
+            mapped: The mapped files, some of which may have failed before.
+            failed: The files that could not be mapped, with the reasons.
             now: The time, in seconds since 1970.
         """
         for file in mapped:
@@ -144,11 +146,11 @@ class Arrivals:
         )
 
     def forget(self, dataset: Container[Name]) -> None:
-        """Forget the files that are in a generation now."""
+        """Forget the files that are now in a generation."""
         self._files = {name: each for name, each in self._files.items() if name not in dataset}
 
     def _name_odd(self, odd: Mapping[str, str], now: float) -> None:
-        """Name what is not taken, each once, if it is still so after the time to settle."""
+        """Log each path that is not added, once, if the problem persists for the time to settle."""
         known = self._odd
         self._odd = {}
         new = []
@@ -166,7 +168,7 @@ class Arrivals:
 
 
 def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
-    """Return the state of a file after a scan saw it as it is now."""
+    """Return the state of a file whose current version a scan has just seen."""
     if before is None:
         return _Arrival(file=file, first=now, since=now)
     if before.file.version != file.version:
@@ -175,7 +177,7 @@ def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
 
 
 def _name(odd: Iterable[tuple[str, str]]) -> None:
-    """Say what is odd about some of the files."""
+    """Log warnings about some of the files."""
     told = [*odd]
     for path, why in told[:MAX_NAMED]:
         _LOG.warning("%s %s", path, why)

@@ -1,8 +1,8 @@
-"""A command that makes a dataset: what comes before its job, and after it.
+"""A run that makes a dataset: the work before its job and after it.
 
-Before: the lock, the inputs, the models, the first records, the number of the manifest. The job is
-one pipeline (pipelines/pipeline.py), which resumes by the records of finished items.
-Afterwards, files that are no longer needed are deleted.
+Before the job, a run takes the lock, lists the inputs, loads the models, checks the first records
+and chooses the number of the manifest. The job is one pipeline (pipelines/pipeline.py), which
+resumes by the records of finished items. Afterwards, files that are no longer needed are deleted.
 """
 
 import logging
@@ -44,7 +44,7 @@ _LOG = logging.getLogger("corpusmill")
 
 
 def build(module: str, options: Options) -> Manifest:
-    """Make the dataset that the options describe, resume it, or find it complete.
+    """Make the dataset that the options describe, or resume it, or find it complete.
 
     Args:
         module: The module that holds the corpus's RECIPE.
@@ -58,14 +58,14 @@ def build(module: str, options: Options) -> Manifest:
 
 
 def map_part(module: str, options: Options) -> None:
-    """Map the shares that --part names; other machines may map theirs into the same output.
+    """Map the shares that --part names; other machines may map other shares into the same output.
 
     Args:
         module: The module that holds the corpus's RECIPE.
         options: Complete options, as `completed` returns them.
 
     Raises:
-        UserError: They cannot be mapped; the message says why and what to do.
+        UserError: The shares cannot be mapped; the message says why and what to do.
     """
     with _opened(module, options) as run:
         if not run.existing():
@@ -92,7 +92,7 @@ def started(
     *,
     files: Sequence[InputFile],
 ) -> Iterator["Build"]:
-    """Yield a run, for who holds the lock on its output; the workers end with the block.
+    """Yield a run whose output the caller has locked; the workers end with the block.
 
     Args:
         corpus: The corpus whose command this is.
@@ -107,7 +107,7 @@ def started(
     map_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
     workers = num_workers(options.workers, work_bytes=map_bytes)
     if not workers and options.watch:
-        workers = 1  # the record that kills a process kills a child, and is found
+        workers = 1  # a record that kills a process then kills a child, which can be found
     if not is_warm():
         _LOG.info("kernels are compiled first, once on this machine: up to 40 seconds")
     preload = ("pipelines.plans", "pipelines.kernel_cache")  # not Beam, which only the driver needs
@@ -116,7 +116,7 @@ def started(
 
 
 class Build:
-    """One run, while it holds the lock on its output."""
+    """A run that holds the lock on its output."""
 
     def __init__(
         self,
@@ -132,7 +132,7 @@ class Build:
             corpus: The corpus whose command this is.
             corpora: The corpus of each source.
             files: The input files.
-            runner: Runs the items.
+            runner: The runner that runs the items.
         """
         self.options = corpus.options
         self.corpus = corpus
@@ -140,11 +140,11 @@ class Build:
         self.readings = {name: source.reading for name, source in corpora.items()}
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
-        """Inputs that cannot be read, and why; the report lists them."""
+        """Inputs that cannot be read, with the reasons; the report lists them."""
         self.failed: dict[InputFile, str] = {}
-        """Files that a watch could not process, and why."""
+        """Files that a watch could not process, with the reasons."""
         self.arrived: Mapping[InputFile, float] = {}
-        """When files were first seen, in seconds since 1970, where that is known."""
+        """When each file was first seen, in seconds since 1970, where known."""
         self.output = self.options.output
         self.runner = runner
         run = uuid.uuid4().hex
@@ -168,13 +168,13 @@ class Build:
             number=0,
             workers=runner.num_workers,
         )
-        """Of its jobs, except for the part that differs between them."""
+        """The description of the run's jobs, without the part that differs between jobs."""
 
     def existing(self) -> Manifest | None:
-        """Return the manifest of the dataset if this run would make that very dataset, else None.
+        """Return the output's manifest if this run would make the same dataset, else None.
 
         Raises:
-            UserError: The output holds another dataset.
+            UserError: The output contains another dataset.
         """
         if self.options.overwrite or not (self.output / manifests.NAME).exists():
             return None
@@ -200,7 +200,7 @@ class Build:
             self._run(notes, spec)
             made = made_by(notes)
         self.clean_up()
-        assert made is not None  # only a watch leaves all files out
+        assert made is not None  # only a watch leaves out all files
         return made
 
     def add(
@@ -210,19 +210,19 @@ class Build:
     ) -> Manifest | None:
         """Make a generation of these files, and return the manifest that has it.
 
-        Files whose segments are there already are not mapped again. Segments of other files stay.
-        The ledger names the files once they are mapped, until they are in the manifest. A watch
-        leaves out what cannot be mapped.
+        Files that already have segments are not mapped again. Segments of other files stay. The
+        ledger names the files from the end of the map until they are in the manifest. A watch
+        leaves out files that cannot be mapped.
 
         Args:
-            base: The dataset that gets the generation; None makes its first.
+            base: The dataset that gets the generation; None for the first generation.
             files: Input files, in any order.
 
         Returns:
-            The manifest; `base` if nothing could be mapped.
+            The new manifest; `base` if no file could be mapped.
 
         Raises:
-            UserError: It cannot be made; the message says why and what to do.
+            UserError: The generation cannot be made; the message says why and what to do.
         """
         number = 1 if base is None else len(base.generations) + 1
         _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
@@ -236,12 +236,12 @@ class Build:
             if made is not base and not self.options.keep_segments:
                 forget_mapped(self.work / "map", [f for f in files if f not in self.failed], names)
                 forget_stages(self.work)
-        except (UserError, OSError) as error:  # the generation is made all the same
+        except (UserError, OSError) as error:  # the generation is made anyway
             _LOG.warning("files that are no longer needed are not deleted: %s", error)
         return made
 
     def map_ahead(self, files: Sequence[InputFile]) -> dict[InputFile, int]:
-        """Map files whose generation is not due yet, and return the tokens of each.
+        """Map files whose generation is not due yet, and return the number of tokens of each.
 
         Files that cannot be mapped are left out; `failed` names them.
         """
@@ -256,7 +256,7 @@ class Build:
         return {file: counts[file.name] for file in files if file not in self.failed}
 
     def map_part(self) -> None:
-        """Map the shares of this machine and log what to do next."""
+        """Map the shares of this machine and log the next step."""
         self.announce()
         self.check_first(self.files)
         with self._job(self.files, base=None) as (notes, spec):
@@ -267,7 +267,7 @@ class Build:
     def _job(
         self, files: Sequence[InputFile], *, base: Manifest | None, grows: bool = False
     ) -> Iterator[tuple[Notes, JobSpec]]:
-        """Yield a job of these files, and where its parts find what they share."""
+        """Yield a job for these files, with its notes."""
         spec = replace(
             self.spec,
             number=next_number(self.output),
@@ -285,7 +285,7 @@ class Build:
                 notes.forget()
 
     def _run(self, notes: Notes, spec: JobSpec, *, only_map: bool = False) -> None:
-        # Loads Beam, which takes a second: a dataset that is complete does without it.
+        # This import loads Beam, which takes a second; a complete dataset does not need it.
         from pipelines.pipeline import run_job  # noqa: PLC0415
 
         run_job(notes, spec, self.runner, only_map=only_map)
@@ -293,14 +293,15 @@ class Build:
     def check_first(self, files: Sequence[InputFile], *, base: Manifest | None = None) -> None:
         """Check that each source of these files can be read and has the fields that options name.
 
-        It is done before any file is mapped.
+        The check runs before any file is mapped.
 
         Args:
-            files: By source and path.
-            base: The dataset that they are added to, if any.
+            files: The files, sorted by source and path.
+            base: The dataset that the files are added to, if any.
 
         Raises:
-            UserError: Nothing can be read of one; the message says what its records hold.
+            UserError: No record of a source can be read; the message shows what its records
+                contain.
         """
         if self.options.part == (MERGE,):
             return
@@ -309,7 +310,7 @@ class Build:
         check_first_records(first.unmapped(self.spec.chain.fingerprints), call=self.runner.call)
 
     def announce(self) -> None:
-        """Log what is read, and by which libraries."""
+        """Log the inputs and the libraries that read them."""
         libraries = ", ".join(self.spec.chain.library_versions.values())
         size = f"{len(self.files)} files, {_megabytes(self.files):.1f} MB; " if self.files else ""
         _LOG.info("%s%s", size, libraries)
@@ -325,7 +326,7 @@ class Build:
             _LOG.warning("%s", warning)
 
     def clean_up(self) -> None:
-        """Delete all intermediate files, unless they are to stay."""
+        """Delete all intermediate files, unless the options keep them."""
         if not (self.options.keep_segments or is_share(self.options.part)):
             remove_work(self.work)
 
@@ -335,11 +336,11 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
 
     Args:
         spec: The job.
-        manifest: Of the dataset.
-        advice: Advice for the user where it was not.
+        manifest: The manifest of the dataset.
+        advice: Advice for the user if the dataset differs.
 
     Raises:
-        UserError: It was not; the message names the options that differ.
+        UserError: The dataset differs; the message names the options that differ.
     """
     options = spec.map.options
     output = options.output
@@ -357,7 +358,7 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
 
 
 def next_number(output: AnyPath) -> int:
-    """Return the number of the manifest that a job makes."""
+    """Return the number of the manifest that the next job makes."""
     current = manifests.read_current_manifest(output)
     return current.number + 1 if current else 1
 

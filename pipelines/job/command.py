@@ -1,4 +1,4 @@
-"""The command of a corpus: flags in, exit code out; what calls from Python do as well."""
+"""The command of a corpus: parses flags and returns an exit code."""
 
 import shlex
 from collections.abc import Sequence
@@ -24,17 +24,17 @@ def main(module: str, argv: Sequence[str]) -> int:
 
 
 def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
-    """Return the command of the corpus that a module holds: its options, which can run.
+    """Return the command of the corpus in a module: its options class with a method `run`.
 
     Raises:
-        UserError: The module cannot be imported, or holds none.
+        UserError: The module cannot be imported, or does not contain a corpus.
     """
     recipe = load_recipe(module)
 
     def run(options: Options) -> None:
         keep_pandas_out()
         log_plainly()
-        # Workers know the class of the recipe by its name, but not the one below.
+        # Workers know the recipe's options class by its name, but not the class defined below.
         values = {field.name: getattr(options, field.name) for field in fields(options)}
         run_corpus(module, checked(recipe.options(**values), recipe))
 
@@ -42,20 +42,20 @@ def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
 
 
 def run_corpus(module: str, options: Options) -> Manifest | None:
-    """Make the dataset, add to it, or find it complete; or estimate, watch or map a part.
+    """Make the dataset, extend it, or find it complete; or estimate, watch or map a part.
 
     Args:
         module: The module that holds the corpus's RECIPE.
-        options: As `checked` returns them.
+        options: Options as `checked` returns them.
 
     Returns:
-        The manifest; None where no dataset is made: of estimates, watches and parts, and if a
-        dataset is to grow that does not exist, by files that do not yet.
+        The manifest; None if no dataset is made: for estimates, watches and parts, and for an
+        --append without a dataset or files.
 
     Raises:
-        UserError: It cannot be done; the message says why and what to do.
+        UserError: The run is not possible; the message says why and what to do.
     """
-    # Each branch imports what it needs: that takes a second, and --help needs none of it.
+    # Each branch imports only the modules it needs: imports take a second, and --help needs none.
     if options.plan:
         from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415 - see above
 
@@ -80,10 +80,11 @@ def run_corpus(module: str, options: Options) -> Manifest | None:
 
 
 def checked(options: Options, recipe: Recipe) -> Options:
-    """Return the options completed, after checking that they go together and where they write.
+    """Return the completed options, after checking that they are compatible.
 
     Raises:
-        UserError: As `completed`; or they contradict each other, or the output is in an input.
+        UserError: As for `completed`; or options contradict each other, or the output is in an
+            input.
     """
     options = completed(options, recipe)
     if options.plan and (options.part or options.grows):
@@ -101,7 +102,7 @@ def checked(options: Options, recipe: Recipe) -> Options:
 
 
 def _same_text(options: Options, recipe: Recipe) -> str:
-    """Return the flags by which another command reads the text that these options name."""
+    """Return the flags with which another command reads the same text."""
     name = recipe.name if recipe.name in CORPORA else recipe.documents.__module__
     words = ["--input", *options.input, "--corpus", name]
     for flag in ("text_field", "format"):
@@ -115,7 +116,7 @@ def completed(options: Options, recipe: Recipe) -> Options:
     """Return the options with input, tokenizer and output filled in.
 
     Raises:
-        UserError: There is no input, or an input without a tokenizer.
+        UserError: There is no input, or there is an input but no tokenizer.
     """
     if not options.input and recipe.sample is None:
         raise UserError(

@@ -1,7 +1,7 @@
 """`--plan`: estimates a run by a run over a timed sample of its input.
 
-The job itself builds a dataset of parts of the input in a temporary folder. Its report for
-each source is multiplied by the size of the source relative to its parts.
+An ordinary job builds a dataset from parts of the input in a temporary folder. Its report for each
+source is scaled by the size of the source relative to the sampled parts.
 """
 
 import logging
@@ -41,31 +41,31 @@ from shards.storage.files import files as sizes_below
 from shards.storage.files import read_json
 
 SECONDS = 24.0
-"""How long all sources together are sampled, roughly."""
+"""The approximate time for sampling all sources together, in seconds."""
 
 PARTS = 8
-"""Splits of the largest source, at least; a part of each is read."""
+"""The minimum number of splits of the largest source; a part of each split is read."""
 
 PART_BYTES = 8 << 20
-"""Most bytes of input, uncompressed, of a part."""
+"""The maximum uncompressed input bytes per part."""
 
 MIN_SECONDS = 0.5
-"""Shortest time for a part."""
+"""The minimum time per part, in seconds."""
 
 START_SECONDS = 4.0
-"""From the command to the first split: Python, Beam, models."""
+"""The seconds from the command to the first split: starting Python, Beam and models."""
 
 _DATASET, _FIRST, _READ = "dataset", "first", "read"
-"""Folders of a sample: its dataset, and notes of the bytes read before the map and in it."""
+"""Folders of a sample: its dataset, and notes of the bytes read before the map and in the map."""
 
 _SECONDS = 120
-"""From which on times are shown in minutes, hours or days."""
+"""The seconds above which times are shown in minutes, hours or days."""
 
 _LOG = logging.getLogger("corpusmill")
 
 
 class _NotedReader(BoundedReader):
-    """A bounded reader that leaves a note of how much it has read of the stored bytes."""
+    """A bounded reader that writes a note of the number of stored bytes it has read."""
 
     def __init__(self, reader: RecordReader, *, unit: float, notes: Path, **bounds: Any) -> None:
         super().__init__(reader, **bounds)
@@ -80,12 +80,12 @@ class _NotedReader(BoundedReader):
 
 @dataclass(frozen=True)
 class SampledCorpus(Corpus):
-    """A corpus of which a part of each split is read."""
+    """A corpus that reads only a part of each split."""
 
     notes: Path
-    """Folder for notes of how much was read."""
+    """The folder for notes of the bytes read."""
     seconds: float
-    """For each part."""
+    """The time limit for each part, in seconds."""
 
     def reader(self, split: FileSplit, *, whole: bool = False) -> RecordReader:
         """Return the reader of a part of a split."""
@@ -93,7 +93,7 @@ class SampledCorpus(Corpus):
         is_table = split.form == "parquet"
         unit = split.file_bytes / max(1, num_rows(split.path)) if is_table else 1.0
         if not (packed or is_table):
-            # The beginning of a file may differ from the rest of it.
+            # The beginning of a file may differ from the rest.
             start = (split.start + split.end) // 2 - PART_BYTES
             split = replace(split, start=start) if start > split.start + PART_BYTES else split
         return _NotedReader(
@@ -108,20 +108,20 @@ class SampledCorpus(Corpus):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceEstimate:
-    """How large a source is, and what becomes of it."""
+    """The estimated size of a source, and of the results from it."""
 
     files: int
     stored_bytes: int
     share: float
-    """The part of its stored bytes that the sample read."""
+    """The share of the source's stored bytes that the sample read."""
     read: int
-    """Documents."""
+    """The number of documents read."""
     kept: int
-    """Of them; duplicates are known across the parts of the sample alone."""
+    """The number of documents kept; only duplicates within the sample are accounted for."""
     left_out: Mapping[str, int]
-    """The others, by reason."""
+    """The number of documents left out, by reason."""
     rejects: int
-    """Those of them that cannot be read."""
+    """The number of unreadable records among those left out."""
     costs: Costs
 
     @classmethod
@@ -133,12 +133,12 @@ class SourceEstimate:
         *,
         share: float,
     ) -> "SourceEstimate":
-        """Estimate the results of a source by the report of a run over a share of it."""
+        """Estimate the results for a source from the report of a run over a share of it."""
         name = files[0].source
         account = report["accounting"][name]
         left_out = {**account["dropped"], **account["quarantined"]}
         costs = run_costs(manifest, report, source=name)
-        # A run reads the records that --sample leaves out as well.
+        # A run also reads the records that --sample leaves out.
         costs = replace(costs, map_seconds=report["cpu_seconds"][name]) if costs else NO_COSTS
         return cls(
             files=len(files),
@@ -154,33 +154,33 @@ class SourceEstimate:
 
 @dataclass(frozen=True, kw_only=True)
 class Estimate:
-    """The cost of a run."""
+    """The estimated cost of a run."""
 
     sources: Mapping[str, SourceEstimate]
     workers: int
     shards: int
     segment_bytes: int
     other_bytes: int
-    """Of the dataset, without the shards: audit, rejects, signatures."""
+    """The bytes of the dataset without the shards: audit, rejects and signatures."""
 
     @property
     def costs(self) -> Costs:
-        """Of all sources."""
+        """The costs of all sources."""
         return reduce(add, (source.costs for source in self.sources.values()))
 
     @property
     def seconds(self) -> float:
-        """Of the whole run, on so many workers that are never idle."""
+        """The seconds of the whole run, if all workers are always busy."""
         return START_SECONDS + self.costs.cpu_seconds / self.workers
 
     @property
     def documents(self) -> int:
-        """That are kept."""
+        """The number of documents kept."""
         return sum(source.kept for source in self.sources.values())
 
     @property
     def disk_bytes(self) -> int:
-        """Of all files that exist at once before the end."""
+        """The maximum bytes of all files that exist at the same time."""
         return self.segment_bytes + self.costs.dataset_bytes + self.other_bytes
 
 
@@ -190,14 +190,14 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
     Args:
         module: The module that holds the corpus's RECIPE.
         options: Complete options, as `completed` returns them.
-        seconds: How long to sample, roughly.
+        seconds: The approximate time for sampling.
 
     Raises:
-        UserError: The input cannot be read, or an option does not fit.
+        UserError: The input cannot be read, or an option is not valid.
     """
     files, corpora = match_corpora(module, options)
-    # The sample allows any share of rejects, so that the estimate can say how large it is; what a
-    # run warns of, the sample does as well.
+    # The sample allows any share of rejects, so that the estimate can report the share. Warnings of
+    # a run are also shown for the sample.
     check_sources(FirstFiles(job=Job(options=options, corpora=corpora, versions={}), files=files))
     by_source = {name: [file for file in files if file.source == name] for name in corpora}
     chosen = {name: _spread(each) for name, each in by_source.items()}
@@ -219,7 +219,7 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
 
 
 def _spread(files: Sequence[InputFile]) -> list[InputFile]:
-    """Return PARTS files spread evenly, or more if these are small."""
+    """Return PARTS files spread evenly, or more if the files are small."""
     size = max(1, _bytes(files) // len(files))
     number = min(len(files), max(PARTS, math.ceil(PARTS * PART_BYTES / size)))
     return [files[(2 * index + 1) * len(files) // (2 * number)] for index in range(number)]
@@ -228,7 +228,7 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
 def _sampling(
     chosen: Mapping[str, Sequence[InputFile]], folder: Path, *, seconds: float
 ) -> Callable[[Corpus], SampledCorpus]:
-    """Return a function that limits a corpus to parts of some files."""
+    """Return a function that limits a corpus to parts of the chosen files."""
     split_bytes = max(PART_BYTES, max(map(_bytes, chosen.values())) // PARTS)
     parts = sum(-(-file.bytes // split_bytes) for files in chosen.values() for file in files)
 
@@ -252,9 +252,9 @@ def _sampling(
 def _build(
     corpus: SampledCorpus, corpora: Mapping[str, Corpus], files: Sequence[InputFile]
 ) -> Manifest:
-    """Build the dataset of a sample in this process; of its log only warnings are shown."""
+    """Build the dataset of a sample in this process, and show only warnings of its log."""
     silence_beam()
-    load_chain(corpus.options, run="").prepare()  # time the work, not the start
+    load_chain(corpus.options, run="").prepare()  # so that only the work is timed, not the start
     level = _LOG.level
     _LOG.setLevel(logging.WARNING)
     try:
@@ -265,7 +265,7 @@ def _build(
 
 
 def _noted(folder: Path) -> dict[str, float]:
-    """Return the stored bytes that were read of each source."""
+    """Return the stored bytes that were read, by source."""
     read: dict[str, float] = {}
     for note in sorted((folder / _READ).iterdir()):
         stored, _, source = note.read_text().partition(" ")
@@ -281,7 +281,7 @@ def _projected(
     share: Mapping[str, float],
     options: Options,
 ) -> Estimate:
-    """Estimate a run by the dataset of a share of each source."""
+    """Estimate a run from the dataset of a share of each source."""
     report = read_json(dataset / REPORT)
     sources = {
         name: SourceEstimate.of(manifest, report, files[name], share=share[name])
@@ -312,7 +312,7 @@ def _projected(
 
 
 def _num_shards(tokens: int, most: int) -> int:
-    """Return the power of two of shards that keeps each within its most tokens."""
+    """Return the number of shards, a power of two, that keeps each shard below `most` tokens."""
     return 1 << max(0, math.ceil(math.log2(max(tokens, 1) / most)))
 
 
@@ -321,7 +321,7 @@ def _bytes(files: Sequence[InputFile]) -> int:
 
 
 def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
-    """Yield the lines of `--plan` for a run with some options."""
+    """Yield the lines that `--plan` prints for a run with these options."""
     head = ("", "files", "bytes", "sampled", "documents", "kept", "tokens", "left out")
     yield from table([head, *(_row(*named) for named in estimate.sources.items())], left=(0, 7))
     costs = estimate.costs

@@ -1,7 +1,7 @@
-"""Where a run writes: a folder apart from its inputs, with names that every file system takes.
+"""Checks a run's output: a folder apart from its inputs, with names valid on all file systems.
 
-All this is checked before anything is made. The next run would read a
-dataset among its inputs as input; a clean-up could delete inputs in the dataset's folder.
+These checks run before any file is made. The next run would read a dataset among its inputs as
+input, and a clean-up could delete inputs in the dataset's folder.
 """
 
 import glob
@@ -27,7 +27,7 @@ from shards.storage.files import size_if_there
 from shards.storage.remote import AnyPath, RemotePath
 
 _SCHEMES = {"s3a": "s3", "gcs": "gs"}
-"""Other names of protocols."""
+"""Other names of protocols, with the usual names."""
 
 _ENDINGS = (
     *(".arrow", ".bin", ".html", ".idx", ".json", ".parquet", ".tmp"),
@@ -35,22 +35,22 @@ _ENDINGS = (
     *(".slots", ".bands", ".texts", ".tokens", ".drops", ".edges", ".known"),
     *(".lineages", ".lock", ".readers"),
 )
-"""Of the names of all files in an output, those in .work and unfinished ones included."""
+"""Endings of the names of all files in an output, including files in .work and unfinished files."""
 
 _Parts = tuple[Sequence[str], Sequence[str]]
-"""Of an input's path: those as they are, and those from the first with a wildcard on."""
+"""The parts of an input's path: those without wildcards, then those from the first wildcard on."""
 
 
 def check_output(options: Options, recipe: Recipe) -> None:
-    """Check where a run reads and writes, and what its sources are called.
+    """Check where a run reads and writes, and the names of its sources.
 
     Args:
         options: Complete options, as `completed` returns them.
-        recipe: Of the corpus whose command this is.
+        recipe: The recipe of the corpus whose command this is.
 
     Raises:
-        UserError: The output is, holds or is in an input; a folder of the output is a link; the
-            name of a source is none for a folder; or the output's manifest is damaged.
+        UserError: The output is, contains or is inside an input; a folder of the output is a link;
+            the name of a source cannot be a folder's name; or the output's manifest is damaged.
     """
     specs, output = input_specs(options), options.output
     for path in input_paths(specs):
@@ -60,7 +60,7 @@ def check_output(options: Options, recipe: Recipe) -> None:
     names = input_names(specs, default_name=recipe.name)
     try:
         check_sources(names)
-    except UserError:  # a dataset that has such names keeps them
+    except UserError:  # an existing dataset with such names keeps them
         check_sources(names, present=_sources(output))
     if options.grows:
         check_sources(names, present=_sources(output))
@@ -71,7 +71,7 @@ def _sources(output: AnyPath) -> Sequence[str]:
 
 
 def _check_work(work: Path) -> None:
-    """Check that .work and its folders are not links."""
+    """Refuse if .work or one of its folders is a symlink."""
     with disk_errors_explained(work):
         paths = [work, *(work.iterdir() if work.is_dir() else ())]
         links = [path for path in paths if path.is_symlink()]
@@ -84,14 +84,14 @@ def _check_work(work: Path) -> None:
 
 
 def check_apart(spec: str, output: AnyPath) -> None:
-    """Check that an input and an output lie apart, links on the way to them followed.
+    """Check that an input and an output do not contain each other, after following links.
 
     Args:
-        spec: A folder, a file or a glob, as a path or a URL; datasets of the hub lie apart.
-        output: A folder.
+        spec: A folder, a file or a glob, as a path or a URL; datasets of the hub always pass.
+        output: The folder of the output.
 
     Raises:
-        UserError: One is, or is in, the other.
+        UserError: One of them is, or is inside, the other.
     """
     if is_hub_dataset(spec):
         return
@@ -120,7 +120,7 @@ def _real(path: Path) -> Path:
 
 
 def _check_parts(parts: _Parts, place: Sequence[str], spec: str, output: AnyPath) -> None:
-    """Check the parts of an input's path and those of an output's."""
+    """Check that the parts of an input's path and an output's path are apart."""
     fixed, pattern = parts
     if tuple(fixed[: len(place)]) == tuple(place):
         raise _input_inside(spec, output)
@@ -141,7 +141,7 @@ def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
 
 
 def _may_be_ours(pattern: str) -> bool:
-    """Return whether a name with wildcards may be that of a file which a run writes."""
+    """Return whether a name with wildcards may match a file that a run writes."""
     end = re.split(r"[*?\]]", pattern)[-1]
     return any(end.endswith(ending) or ending.endswith(end) for ending in _ENDINGS)
 

@@ -1,7 +1,7 @@
-"""Checks everything that a run needs besides its input, before it lists the input.
+"""Checks everything that a run needs besides its input, before the run lists the input.
 
-To list a bucket or a folder of 10⁵ files takes long; that the engine does not answer, the output
-cannot be written or a model is missing is known at once.
+Listing a bucket or a folder of 10⁵ files takes long, whereas an unreachable engine, an output that
+cannot be written or a missing model is noticed at once.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ _LID = "https://fasttext.cc/docs/en/language-identification.html"
 
 
 def check_ready(options: Options, *, corpus: str) -> None:
-    """Check that a run can begin, as far as that is known without its input.
+    """Check that a run can begin, as far as this is possible without its input.
 
     Args:
         options: Complete options.
@@ -35,7 +35,7 @@ def check_ready(options: Options, *, corpus: str) -> None:
 
     Raises:
         UserError: The engine does not answer; the output is not a folder, cannot be written, or has
-            a dataset of another corpus; or there is no file of a model or list.
+            a dataset of another corpus; or the file of a model or list is missing.
     """
     check_engine(options.engine)
     _check_output(options, corpus)
@@ -51,12 +51,12 @@ def _check_output(options: Options, corpus: str) -> None:
     if there and not options.overwrite:
         manifest = read_manifest(output)
         existing.check_corpus(manifest, corpus, output=output, advice=existing.REPLACE)
-    if isinstance(output, Path) and not there:  # one that is complete is only read
+    if isinstance(output, Path) and not there:  # a complete dataset is only read
         _check_writable(output)
 
 
 def _check_writable(output: Path) -> None:
-    """Check that files can be made where the output is to be; nothing is left there."""
+    """Check that files can be created in the output; no test file remains."""
     with disk_errors_explained(output):
         above = next(folder for folder in (output, *output.parents) if _is_there(folder))
         if not above.is_dir():
@@ -77,7 +77,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _named_files(options: Options) -> Iterator[tuple[str, str]]:
-    """Yield the files of models and lists, each with its flag and what should be there."""
+    """Yield the files of models and lists, each with its flag and a description of the file."""
     if options.lid_model:
         yield options.lid_model, f"--lid-model names fastText's lid.176.bin or .ftz, from {_LID}"
     for name in options.decontaminate:
@@ -86,7 +86,7 @@ def _named_files(options: Options) -> Iterator[tuple[str, str]]:
         yield name, "--url-blocklist names a list of domains"
     for text in options.classifier:
         name, colon, _ = parse_spec(text).source.rpartition(":")
-        if colon:  # loading the model refuses other forms
+        if colon:  # loading the model reports other forms
             yield name, "--classifier names a fastText classifier, FILE:LABEL>=SCORE"
     for text in options.perplexity:
         spec = parse_spec(text)

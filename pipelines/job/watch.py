@@ -1,9 +1,9 @@
 """A watch: one process that adds generations to a dataset as files arrive, until it is stopped.
 
-look ─▶ settled? ─▶ due? ─▶ append ─▶ sleep ─▶ look …
+scan ─▶ settled? ─▶ due? ─▶ append ─▶ sleep ─▶ scan …
 
-Nothing is kept but what --append keeps: whatever ends, the dataset, its ledger and the records in
-.work say how to continue.
+A watch keeps the same state as --append: after any interruption, the dataset, its ledger and the
+records in .work determine how to continue.
 """
 
 import logging
@@ -44,25 +44,25 @@ from shards.manifest import (
 )
 
 LOOK_EVERY = 5.0
-"""Seconds between two looks, at most; but if they take long,"""
+"""The seconds between two scans, unless scans take long (see LOOK_FACTOR)."""
 
 LOOK_FACTOR = 20
-"""this many times as long as the last one took."""
+"""The pause between two scans is at least this many times as long as the last scan took."""
 
 LONGEST_PAUSE = 60.0
-"""Seconds between two attempts while something is in the way, at most; and between two messages."""
+"""The maximum seconds between two attempts, or between two messages, while a problem persists."""
 
 SHOWN_EVERY = 10.0
-"""Seconds between two lines of progress, at least."""
+"""The minimum seconds between two lines of progress."""
 
 AHEAD_BYTES = 256 << 20
-"""Of files that wait, after which they are mapped before their generation is due."""
+"""The bytes of waiting files from which on files are mapped before their generation is due."""
 
 _LOG = logging.getLogger("corpusmill")
 
 
 def watch(module: str, options: Options) -> None:
-    """Follow the inputs until the user or --until ends it; then what has settled is committed.
+    """Watch the inputs until the user or --until ends the watch; then commit the settled files.
 
     Args:
         module: The module that holds the corpus's RECIPE.
@@ -94,12 +94,13 @@ def watch(module: str, options: Options) -> None:
 
 @contextmanager
 def _told_to_stop() -> Iterator[threading.Event]:
-    """Yield an event that Ctrl-C and SIGTERM set; a second one ends this process at once."""
+    """Yield an event that Ctrl-C and SIGTERM set; a second signal ends this process at once."""
     stop = threading.Event()
 
     def told(*_: int | FrameType | None) -> None:
         if stop.is_set():
-            # Not by an exception: a commit may be under way, and the lock must be held until then.
+            # An exception could interrupt a commit, and the lock must be held until the commit
+            # ends.
             os.write(2, b"ended at once: the same command goes on from here\n")
             os._exit(130)
         stop.set()
@@ -114,19 +115,19 @@ def _told_to_stop() -> Iterator[threading.Event]:
 
 @dataclass
 class WatchTotals:
-    """The amounts that the watch has committed since it began."""
+    """The amounts that the watch has committed since its start."""
 
     files: int = 0
     documents: int = 0
     tokens: int = 0
     generations: int = 0
     rate: float = 0.0
-    """Tokens per second, from the generation before the last one to the last."""
+    """Tokens per second between the last two generations."""
     lags: list[float] = field(default_factory=list)
-    """Median lag of each generation, the last hundred."""
+    """The median lag of each of the last hundred generations."""
     worst: float = 0.0
     since: float = field(default_factory=time.time)
-    """When the last generation was committed."""
+    """When the last generation was committed, in seconds since 1970."""
 
     def add(self, generation: Generation, arrivals: Sequence[float]) -> None:
         """Count a generation whose files were first seen at these times."""
@@ -143,7 +144,7 @@ class WatchTotals:
 
 
 class Watch:
-    """A watch, while it holds the lock on its output."""
+    """A watch that holds the lock on its output."""
 
     def __init__(
         self,
@@ -153,13 +154,13 @@ class Watch:
         inbox: Inbox,
         unmatched: Iterable[str] = (),
     ) -> None:
-        """Prepare it.
+        """Prepare a watch.
 
         Args:
             corpus: The corpus whose command this is.
             corpora: The corpus of each source.
-            inbox: Where files arrive.
-            unmatched: As of `Arrivals`.
+            inbox: The inputs that files arrive in.
+            unmatched: As for `Arrivals`.
         """
         self._corpus = corpus
         self._corpora = corpora
@@ -168,15 +169,15 @@ class Watch:
         self._output = corpus.options.output
         self._arrivals = Arrivals(self._options.settle, unmatched=unmatched)
         self._tokens: dict[InputFile, int] = {}
-        """Of files that wait and are mapped."""
+        """The number of tokens of each file that waits and is mapped."""
         self._base: Manifest | None = read_current_manifest(self._output)
         self._dataset: Mapping[Name, Version | None] | None = None
-        """The files of the dataset; None: they are to be looked up."""
+        """The files of the dataset; None if they must be read from the manifest."""
         self._totals = WatchTotals()
         self._look_pause = LOOK_EVERY
-        """Seconds until the next look."""
+        """Seconds until the next scan."""
         self._pause = 0.0
-        """Seconds until the next attempt, while something is in the way."""
+        """Seconds until the next attempt, while a problem persists."""
         self._said = self._shown = -LONGEST_PAUSE
         self._line = ""
 
@@ -207,7 +208,7 @@ class Watch:
         )
 
     def _attempt(self, *, ending: bool = False) -> bool:
-        """Look, and do what is due; if something is in the way, say so once a minute."""
+        """Scan the inputs and do all work that is due; log a persisting problem once a minute."""
         try:
             self._turn(ending=ending)
         except (UserError, OSError) as error:
@@ -240,13 +241,13 @@ class Watch:
             remove_work(self._output / WORK)
 
     def _is_due(self, ready: Mapping[InputFile, float], now: float) -> bool:
-        """Return whether the files that are ready become a generation now, few as they are."""
+        """Return whether the files that are ready become a generation now."""
         failed = self._arrivals.failed()  # retried files do not delay the others
         waits = [now - at for file, at in ready.items() if file not in failed]
         return max(waits, default=-1.0) >= self._options.every
 
     def _is_mapped_ahead(self, ready: Iterable[InputFile]) -> bool:
-        """Return whether files are mapped now that become a generation later."""
+        """Return whether files are mapped now that become part of a later generation."""
         new = [file for file in ready if file not in self._tokens]
         again = not self._arrivals.failed().keys().isdisjoint(new)
         many = sum(file.bytes for file in new) >= AHEAD_BYTES
@@ -260,7 +261,7 @@ class Watch:
         left_out: Mapping[InputFile, str],
         due: bool,
     ) -> None:
-        """Add what is due, else map ahead; workers live only as long as that takes."""
+        """Add a generation if it is due, or map files ahead; workers end afterwards."""
         with started(self._corpus, self._corpora, files=[*begun, *ready]) as run:
             later = self._arrivals.failed().items()
             run.left_out = {**left_out, **{file: why for file, why in later if file not in ready}}
@@ -276,7 +277,7 @@ class Watch:
         self._learn()
 
     def _learn(self) -> Mapping[Name, Version | None]:
-        """Return the files of the dataset, and count the generations that it has got."""
+        """Return the files of the dataset, and count its new generations."""
         if self._dataset is None:
             before = len(self._base.generations) if self._base else 0
             self._base = read_current_manifest(self._output)
@@ -290,7 +291,7 @@ class Watch:
         return self._dataset
 
     def _show(self) -> None:
-        """Show the line of progress, if it has changed."""
+        """Show the line of progress if it has changed."""
         totals, failed = self._totals, self._arrivals.failed()
         waiting = self._arrivals.first_seen().keys() - failed
         number = len(self._base.generations) + 1 if self._base else 1
