@@ -1,7 +1,7 @@
-"""The GLM trainer: reads shards.
+"""The GLM trainer, which reads shards.
 
 The names listed here are public (docs/own.md); all others may change without notice. torch is
-imported with the first of these names that is used.
+imported when the first of these names is used.
 """
 
 import importlib

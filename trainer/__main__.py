@@ -1,4 +1,4 @@
-"""List the commands of this package."""
+"""Lists the commands of this package."""
 
 import sys
 

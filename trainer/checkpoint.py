@@ -4,11 +4,11 @@
     RUN/step-200/whole-00000.json      the list of these files, written last
     RUN/latest                         step-200, for DeepSpeed's own tools
 
-The list holds the size and crc32c of each file, and the state of the run. A checkpoint is whole if
-there is a list, and the files are as it says; a crash leaves a folder without one. Of `latest` only
-its existence counts: it shows that a checkpoint was whole once, so that the run must not begin
-anew. A checkpoint saved while losses were not finite has a `bad_streak`, and nothing resumes from
-it unless it is named.
+The list contains the size and crc32c of each file, and the state of the run. A checkpoint is whole
+if there is a list and the files match it; a crash leaves a folder without a list. Only the
+existence of `latest` matters: it shows that a checkpoint was whole once, so that the run must not
+start over. A checkpoint saved while losses were not finite has a `bad_streak`; a run resumes from
+such a checkpoint only if it is named.
 """
 
 import logging
@@ -30,16 +30,16 @@ from trainer.torch_file import deepspeed_types, read
 T = TypeVar("T")
 
 BAD_STREAK = "bad_streak"
-"""In the state of a run: how many losses in a row were not finite; 0: the last one was."""
+"""The key in a run's state for the number of consecutive losses that were not finite."""
 LATEST = "latest"
-"""The file in a run's folder that names the last checkpoint that became whole."""
+"""The file in a run's folder that names the last complete checkpoint."""
 _MAX_RANKS = 2**20
 _STEP = re.compile(r"step-\d+")
 _LIST = "whole-00000.json"
 _UNFINISHED = " is unfinished"
 VERSION = 3
-"""Of the list. Runs of earlier ones cannot resume: before 2 masks of dropout were made in another
-way, and before 3 other options were recorded."""
+"""The version of the list. Runs of earlier versions cannot resume: before 2 dropout masks were made
+in another way, and before 3 other options were recorded."""
 _log = logging.getLogger(__name__)
 
 
@@ -50,16 +50,16 @@ class FileList:
     version: int
     step: int
     world: int
-    """Ranks that wrote them."""
+    """The number of ranks that wrote the files."""
     stage: int
-    """Of ZeRO."""
+    """The stage of ZeRO."""
     files: Mapping[str, FileEntry]
-    """By path in the checkpoint's folder."""
+    """The files by path in the checkpoint's folder."""
     state: Mapping[str, Any]
-    """Of the run."""
+    """The state of the run."""
 
     def __post_init__(self) -> None:
-        """Check what later code relies on.
+        """Check the values that later code relies on.
 
         Raises:
             ValueError: a value is out of range, or a file is outside the folder.
@@ -75,20 +75,20 @@ class FileList:
 
 @dataclass(frozen=True, kw_only=True)
 class Checkpoint(FileList):
-    """A checkpoint whose files are all there."""
+    """A checkpoint with all its files."""
 
     folder: Path
 
     @property
     def tag(self) -> str:
-        """DeepSpeed's name for it."""
+        """DeepSpeed's name for the checkpoint."""
         return self.folder.name
 
     def part(self, name: str, kind: type[T]) -> T:
         """Return a part of the state, which is JSON of a dataclass.
 
         Raises:
-            DamageError: it is missing, or of another form.
+            DamageError: the part is missing, or has another form.
         """
         try:
             return from_json(kind, self.state[name], where=name)
@@ -100,7 +100,7 @@ class Checkpoint(FileList):
 
     @property
     def bad_streak(self) -> int:
-        """How many losses in a row, up to when it was saved or right after, were not finite."""
+        """The number of consecutive losses, up to or right after the save, that were not finite."""
         streak = self.state.get(BAD_STREAK)
         return max(0, streak) if isinstance(streak, int) else 0
 
@@ -110,7 +110,7 @@ IF_REMOVED = "remove the folder to resume from the checkpoint before, if there i
 
 
 def steps_in(root: Path) -> list[int]:
-    """Return the steps that have a folder, complete or not, ascending.
+    """Return the steps that have a folder, complete or not, in ascending order.
 
     Raises:
         UserError: the folder cannot be listed.
@@ -119,7 +119,7 @@ def steps_in(root: Path) -> list[int]:
 
 
 def _names_in(folder: Path) -> list[str]:
-    """Return the names in a folder, none if there is no such folder.
+    """Return the names in a folder; none if there is no such folder.
 
     `Path.glob` would find nothing in a folder that cannot be listed.
 
@@ -139,22 +139,23 @@ def list_path(folder: Path) -> Path:
 
 
 class NoCheckpointError(CollectiveError):
-    """Of the checkpoints in a folder none was ever finished."""
+    """None of the checkpoints in a folder was ever completed."""
 
 
 def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
-    """Return the newest complete checkpoint, None if there is no folder of any.
+    """Return the newest complete checkpoint; None if there are no folders of checkpoints.
 
-    Newer ones that are unfinished or damaged are reported and skipped; so are those that were saved
-    while losses were not finite, unless `folder` names one.
+    Newer checkpoints that are unfinished or damaged are reported and skipped; so are those that
+    were saved while losses were not finite, unless `folder` names one.
 
     Args:
-        folder: of a run, or of one of its checkpoints.
-        ranks: all of them call this; the first one looks, and each reads a part of the files.
+        folder: the folder of a run, or of one of its checkpoints.
+        ranks: all ranks, which call this together; the first one searches, and each reads a part of
+            the files.
 
     Raises:
         NoCheckpointError: there are only unfinished checkpoints.
-        CollectiveError: there are checkpoints, but none to use; lists them.
+        CollectiveError: there are checkpoints, but none can be used; the message lists them.
     """
     named = _named(folder)
     root = folder if named is None else named.parent
@@ -183,10 +184,11 @@ def usable_checkpoint(path: Path) -> Checkpoint | None:
     """Return the result of `find_checkpoint` for a process that needs all of a checkpoint.
 
     Args:
-        path: of a run, of one of its checkpoints, or of anything else, which has none.
+        path: the path of a run, of one of its checkpoints, or of anything else, which has none.
 
     Raises:
-        UserError: each is unfinished, damaged, or was saved while losses were not finite.
+        UserError: each checkpoint is unfinished, damaged, or was saved while losses were not
+            finite.
     """
     named = _named(path)
     if not path.is_dir() or (named is not None and _LIST not in _names_in(named)):
@@ -196,14 +198,14 @@ def usable_checkpoint(path: Path) -> Checkpoint | None:
 
 
 def find_later_steps(root: Path, *, after: int) -> list[int]:
-    """Return the steps after one whose folder holds something to resume from, the last first."""
+    """Return the later steps whose folder has something to resume from, the last first."""
     steps = sorted((step for step in steps_in(root) if step > after), reverse=True)
     found = zip(steps, _scan(root, steps), strict=True)
     return [step for step, seen in found if not _holds_nothing(seen)]
 
 
 def _named(path: Path) -> Path | None:
-    """Return the folder of a checkpoint that a path names, be it by `.` or a link, if it does."""
+    """Return the folder of a checkpoint if a path names one, also by `.` or a link; else None."""
     return next((p for p in (path, path.resolve()) if _STEP.fullmatch(p.name)), None)
 
 
@@ -212,20 +214,20 @@ def _step_of(folder: Path) -> int:
 
 
 def _scan(root: Path, steps: Sequence[int]) -> "list[Checkpoint | str]":
-    """Return the checkpoints of steps, the last one first, or what is wrong with each."""
+    """Return the checkpoint of each step, or the problem with it, the last step first."""
     return [read_checkpoint(root / f"step-{step}") for step in sorted(steps, reverse=True)]
 
 
 def _holds_nothing(seen: "Checkpoint | str") -> bool:
-    """Return whether a checkpoint was never finished, or is none to resume from."""
+    """Return whether a checkpoint was never finished or cannot be resumed from."""
     return seen.endswith(_UNFINISHED) if isinstance(seen, str) else seen.bad_streak > 0
 
 
 def read_checkpoint(folder: Path) -> "Checkpoint | str":
-    """Return the checkpoint in a folder, or what is wrong with it; checks sizes only.
+    """Return the checkpoint in a folder, or the problem with it; only sizes are checked.
 
     Raises:
-        UserError: the folder cannot be listed, or a file in it cannot be looked at.
+        UserError: the folder or the size of a file in it cannot be read.
     """
     if _LIST not in _names_in(folder):
         return f"{folder}{_UNFINISHED}" if folder.is_dir() else f"there is no {folder}"
@@ -245,19 +247,19 @@ def read_list(path: Path) -> FileList:
     """Return a list of files.
 
     Raises:
-        DamageError: it is none.
+        DamageError: the file is not such a list.
     """
     try:
         content = read_json(path)
         if isinstance(content, dict) and content.get("version") == 1:
-            content.pop("ranks", None)  # of disks of each node's own
+            content.pop("ranks", None)  # recorded for separate disks of each node
         return from_json(FileList, content, where="checkpoint")
     except ValueError as error:
         raise DamageError(f"{path} is not the list of a checkpoint ({error})") from error
 
 
 def _problem_of(seen: Checkpoint, *, named: Path | None, ranks: Ranks) -> str:
-    """Return why a checkpoint cannot be used, empty if it can; all ranks call this."""
+    """Return why a checkpoint cannot be used; empty if it can. All ranks call this."""
     if seen.bad_streak and named is None:
         return (
             f"{seen.folder} is bad: {seen.bad_streak} losses in a row were not finite there (to "
@@ -267,7 +269,7 @@ def _problem_of(seen: Checkpoint, *, named: Path | None, ranks: Ranks) -> str:
 
 
 def _find_damage(seen: Checkpoint, *, ranks: Ranks) -> str | None:
-    """Return which file of this rank's part of a checkpoint has changed since it was written."""
+    """Return the problem with a file in this rank's part of a checkpoint that has changed."""
     for name, entry in [*seen.files.items()][ranks.rank :: ranks.world]:
         path = seen.folder / name
         if size_if_there(path) != entry.bytes:
@@ -278,17 +280,17 @@ def _find_damage(seen: Checkpoint, *, ranks: Ranks) -> str | None:
 
 
 def check_files(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
-    """Check that torch reads all files of a checkpoint without running anything in them.
+    """Check that torch can read all files of a checkpoint without running code in them.
 
     Files that the list lacks are checked too: DeepSpeed finds its files by their names. A checksum
-    is no signature: who changes a file can change the list. No tensor is read.
+    is not a signature: anyone who changes a file can change the list. No tensor is read.
 
     Args:
-        checkpoint: as `find_checkpoint` returned it.
-        ranks: all of them call this, and each checks a part.
+        checkpoint: the result of `find_checkpoint`.
+        ranks: all ranks, which call this together; each checks a part.
 
     Raises:
-        CollectiveError: it refuses one, on some rank.
+        CollectiveError: torch refuses a file on some rank.
     """
 
     def check_part() -> None:
@@ -300,5 +302,5 @@ def check_files(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
 
 
 def torch_files(folder: Path) -> list[Path]:
-    """Return all files of a checkpoint that DeepSpeed might read, in the list or not."""
+    """Return all files of a checkpoint that DeepSpeed might read, whether listed or not."""
     return sorted(path for path in folder.rglob("*.pt") if path.is_file())

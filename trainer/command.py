@@ -1,4 +1,4 @@
-"""The commands of this package on all ranks: flags in, exit code out."""
+"""Runs the commands of this package on all ranks."""
 
 import argparse
 import importlib
@@ -20,13 +20,13 @@ from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.json_file import is_file
 
 _ENDS = ("--steps", "--max-steps", "--max-tokens", "--epochs")
-"""Flags that end a run."""
+"""Flags that set the end of a run."""
 _STARTED = {
     "SLURM_STEP_NUM_TASKS": "srun",
     "OMPI_COMM_WORLD_SIZE": "Open MPI's mpirun",
     "PMI_SIZE": "mpirun",
 }
-"""Variables with the number of processes that another program started, and the program."""
+"""Variables with the number of started processes, and the program that sets each."""
 _NUMBERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT")
 _MEETING = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _SCRIPTS = (
@@ -38,32 +38,33 @@ _SCRIPTS = (
 
 @dataclass(frozen=True, kw_only=True)
 class RankCommand(Command):
-    """A command on all ranks, each of which has the same flags."""
+    """A command that runs on all ranks with the same flags."""
 
     STOPPED = "no step was taken"
     OLD = FOREIGN_FLAGS
     WORK: ClassVar[str]
-    """MODULE:NAME of the function that does the work: it takes what is `prepared`, and the ranks,
+    """MODULE:NAME of the function that does the work: it takes the result of `prepared` and the
+    ranks,
     and returns the exit code. Its module loads torch."""
 
     @classmethod
     def parser(cls, program: str) -> Parser:
         """Return the parser of the command."""
         parser = super().parser(program)
-        # DeepSpeed's launcher gives it to every process; the environment says the same.
+        # DeepSpeed's launcher passes it to every process; the environment has the same value.
         parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
         return parser
 
     @classmethod
     def parse(cls, words: Sequence[str], program: str) -> Self:
-        """Return the command that a command line describes."""
+        """Parse a command line and return the command with its options."""
         log_plainly()
         with report_on_rank0():
             return cls.read(words, program)
 
     @classmethod
     def read(cls, words: Sequence[str], program: str) -> Self:
-        """Return the command of a command line, as `Command.parse` does."""
+        """Parse a command line as `Command.parse` does."""
         return super().parse(words, program)
 
     def leave(self, code: int) -> NoReturn:
@@ -88,7 +89,7 @@ class RankCommand(Command):
         return code
 
     def prepared(self, *, world: int) -> Any:  # noqa: ARG002
-        """Return the argument of the work, checked as far as possible without torch: the flags.
+        """Return the argument of the work: the flags, checked as far as possible without torch.
 
         Args:
             world: The number of ranks.
@@ -101,7 +102,7 @@ class RankCommand(Command):
 
 @contextmanager
 def report_on_rank0(error: type[UserError] = UserError) -> Iterator[None]:
-    """Let the first rank alone report errors that all ranks know of; the others end."""
+    """Make only the first rank report errors that all ranks know of; the others just exit."""
     try:
         yield
     except error:
@@ -113,16 +114,16 @@ def report_on_rank0(error: type[UserError] = UserError) -> Iterator[None]:
 def _end(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
-    # Not sys.exit: gloo's and NCCL's threads may abort while the interpreter takes itself apart.
+    # Not sys.exit: gloo's and NCCL's threads may abort while the interpreter shuts down.
     os._exit(code)
 
 
 def with_recipe(words: Sequence[str], *, folder: Path, program: str) -> list[str]:
-    """Return a command line behind the flags of its recipe, so that its own flags win.
+    """Put the flags of its recipe before a command line, so that its other flags take precedence.
 
     Args:
         words: The command line.
-        folder: Of the recipes that have names.
+        folder: The folder of the named recipes.
         program: The name of the command.
 
     Raises:
@@ -147,13 +148,13 @@ def with_recipe(words: Sequence[str], *, folder: Path, program: str) -> list[str
 
 
 def check_launcher(environment: Mapping[str, str]) -> None:
-    """Check that a launcher set all of its variables, or none.
+    """Check that a launcher set all of its variables or none.
 
-    With half of them each process would train the whole run by itself, or wait for others for ever.
+    If only some are set, each process would train the whole run alone or wait for others forever.
 
     Raises:
-        UserError: Variables are missing or not numbers; the message names them and the scripts
-            that set them all.
+        UserError: Variables are missing or not numbers; the message names them and the scripts that
+            set all of them.
     """
     for name in _NUMBERS:
         value = environment.get(name, "0")

@@ -1,4 +1,4 @@
-"""The kernels of a run: whether layers and loss are compiled, and whether all are deterministic."""
+"""Decides whether layers and loss are compiled and whether all kernels are deterministic."""
 
 import logging
 import os
@@ -11,14 +11,14 @@ from trainer.torch_file import one_line
 _AMPERE = (8, 0)
 """The first CUDA capability that Triton still supports and that computes in bf16."""
 _MAX_STAGE = 2
-"""Of ZeRO, to be compiled: at stage 3 weights are gathered within what would be compiled."""
+"""The highest stage of ZeRO that is compiled: at stage 3 weights are gathered within the layers."""
 _log = logging.getLogger(__name__)
 
 
 def use_deterministic_kernels() -> None:
     """Make PyTorch use only kernels with a fixed order of addition.
 
-    On Hopper, attention is otherwise cuDNN's, whose gradients differ between two runs.
+    On Hopper, attention would otherwise use cuDNN, whose gradients differ between two runs.
     """
     os.environ.setdefault(
         "CUBLAS_WORKSPACE_CONFIG", ":4096:8"
@@ -29,11 +29,11 @@ def use_deterministic_kernels() -> None:
 def is_compiled(*, stage: int, ranks: Ranks) -> bool:
     """Return whether a run is compiled; all ranks call this, and compile if each of them can.
 
-    If not, the first rank reports why, except on a CPU, where nobody expects it.
+    If not, the first rank reports why, except on a CPU, where compilation is not expected.
 
     Args:
-        stage: of ZeRO.
-        ranks: of the run.
+        stage: the stage of ZeRO.
+        ranks: the ranks of the run.
     """
     problems = ranks.gather(_problem(ranks.device, stage=stage))
     problem = next((problem for problem in problems if problem is not None), None)
@@ -43,7 +43,7 @@ def is_compiled(*, stage: int, ranks: Ranks) -> bool:
 
 
 def _problem(device: torch.device, *, stage: int) -> str | None:
-    """Return why a device does not compile, None if it does; "" where it is no GPU."""
+    """Return why a device does not compile; None if it does, "" if it is not a GPU."""
     if device.type != "cuda" or torch.version.cuda is None:
         return ""
     if stage > _MAX_STAGE:
@@ -55,7 +55,7 @@ def _problem(device: torch.device, *, stage: int) -> str | None:
 
 
 def _problem_of_trial(device: torch.device) -> str | None:
-    """Return the error of compiling a small function: of Triton, a compiler or its headers."""
+    """Compile a small function and return the error of Triton, the compiler or its headers."""
     try:
         torch.compile(torch.nn.functional.gelu)(torch.ones(64, device=device))
     except Exception as error:  # noqa: BLE001  of torch, Triton or the compiler: it is reported

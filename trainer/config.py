@@ -1,8 +1,9 @@
-"""The configuration of a run: `TrainConfig`, and what fine-tuning shares with it.
+"""The configuration of a run: `TrainConfig`, and `RunConfig`, which fine-tuning shares.
 
 A default of None leaves the value to the DeepSpeed JSON or the model. FIXED options must stay the
 same when a run resumes. REPORTED options may change, and a line reports it. No flag is a prefix of
-a launcher's flags: argparse would take it for theirs even after the name of the script.
+a launcher's flags: the launcher's argparse would read it as its own flag even after the name of the
+script.
 """
 
 import argparse
@@ -48,20 +49,20 @@ OPTIMIZER = "learning rate and optimizer"
 CHECKPOINTS = "checkpoints"
 VALIDATION = "validation, tasks and samples"
 LOG = "log, and what goes wrong"
-"""Titles in `--help`, next to those of the flags of a run: DATA, END, BATCH."""
+"""Titles in `--help`, in addition to those of a run's flags: DATA, END, BATCH."""
 EPOCH = "epoch"
-"""Another value of `save_every` and `eval_every` than a number of steps."""
+"""The value of `save_every` and `eval_every` that means once per epoch."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
 REPORTED: Mapping[str, bool] = {"reported": True}
-"""Metadata of options that a run may change as it resumes, and then reports."""
+"""Metadata of options that may change when a run resumes; a change is reported."""
 
 
 def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
-    """Return a function from a flag's text to a number for which something holds.
+    """Return a function that parses a flag's text to a number and checks a condition.
 
     Args:
-        meaning: Its description in messages: "a number above 0".
-        holds: Of NaN nothing holds.
+        meaning: The description of the number in messages: "a number above 0".
+        holds: The condition, which must be false for NaN.
     """
 
     def read(text: str) -> float:
@@ -82,7 +83,7 @@ share = number("a number from 0 to below 1", lambda x: 0 <= x < 1)
 
 
 def run_folder(text: str) -> Path:
-    """Return the folder of a run's checkpoints, which must not be a dataset."""
+    """Parse the folder of a run's checkpoints, which must not be a dataset."""
     folder = local_path(text)
     if (folder / NAME).is_file():
         raise argparse.ArgumentTypeError(
@@ -93,7 +94,7 @@ def run_folder(text: str) -> Path:
 
 
 def _or_epoch(steps: Callable[[str], int]) -> Callable[[str], int | str]:
-    """Return a function from a flag's text to steps, or EPOCH."""
+    """Return a function that parses a flag's text to a number of steps, or EPOCH."""
 
     def read(text: str) -> int | str:
         return text if text == EPOCH else steps(text)
@@ -103,10 +104,10 @@ def _or_epoch(steps: Callable[[str], int]) -> Callable[[str], int | str]:
 
 @dataclass(frozen=True, kw_only=True)
 class RunConfig(RankCommand):
-    """How a run learns, whatever it learns: the flags of training and of fine-tuning."""
+    """The flags that training and fine-tuning share."""
 
     RECIPES: ClassVar[Path]
-    """The folder of its recipes."""
+    """The folder of the command's recipes."""
 
     model: str = option("", metavar="NAME", group=MODEL)
     """Its shape: a name (tiny, glm-large, ...) or FILE.json. Default: what --init-from says."""
@@ -175,7 +176,7 @@ class RunConfig(RankCommand):
 
     @classmethod
     def read(cls, words: Sequence[str], program: str) -> Self:
-        """Return the configuration of a command line: its recipe, then its flags, and its JSON.
+        """Read the configuration from a command line: its recipe, its flags and its JSON.
 
         Raises:
             UserError: A flag is unknown, or a value is invalid.
@@ -194,7 +195,7 @@ class RunConfig(RankCommand):
         return cls(**options_of(cls, {**values, "deepspeed": found.deepspeed}))
 
     def schedule_of(self, steps: int) -> Schedule:
-        """Return the schedule of the learning rate of a run of this many steps."""
+        """Return the schedule of the learning rate for a run with this number of steps."""
         decay = self.decay_steps or steps
         return Schedule(
             peak=self.lr,
@@ -206,12 +207,12 @@ class RunConfig(RankCommand):
 
 
 def fixed_options(config: RunConfig) -> dict[str, Any]:
-    """Return the options of a run that must stay the same as it resumes, by name, as JSON."""
+    """Return the options that must stay the same when a run resumes, by name, as JSON."""
     return _options_with(config, FIXED)
 
 
 def reported_options(config: RunConfig) -> dict[str, Any]:
-    """Return the options of a run that may change as it resumes, by name, as JSON."""
+    """Return the options that may change when a run resumes, by name, as JSON."""
     return _options_with(config, REPORTED)
 
 
@@ -271,7 +272,7 @@ class TrainConfig(RunConfig, RunOptions):
 
     @property
     def counts_epochs(self) -> bool:
-        """Whether the size of an epoch decides something."""
+        """Whether any option depends on the size of an epoch."""
         return self.epochs is not None or EPOCH in (self.save_every, self.eval_every)
 
     def __post_init__(self) -> None:
@@ -309,7 +310,7 @@ class TrainConfig(RunConfig, RunOptions):
         return replace(shape, hidden_dropout=self.dropout, attention_dropout=self.dropout)
 
     def prepared(self, *, world: int) -> Self:
-        """Return the run with nothing left open but its steps, where --epochs says the end.
+        """Return the run with all options set, except the steps if --epochs sets the end.
 
         Args:
             world: The number of ranks.
@@ -329,14 +330,14 @@ class TrainConfig(RunConfig, RunOptions):
             last = uncapped.step_of((config.max_tokens - 1) // uncapped.length)
             config = replace(config, steps=last + 1)
         for mix in config.as_run().mixes:
-            parse_blend(mix)  # reports at once what cannot be read from here
+            parse_blend(mix)  # reports unreadable data immediately
         return config
 
     def _with_end(self) -> Self:
-        """Return the run with one epoch, where no flag says when it ends.
+        """Return the run with one epoch if no flag sets its end.
 
         Raises:
-            UserError: Several say it, or the data are such that they have no epochs.
+            UserError: Several flags set it, or such data have no epochs.
         """
         steps = self.steps if self.max_steps is None else self.max_steps
         ends = {"--max-steps": steps, "--max-tokens": self.max_tokens, "--epochs": self.epochs}

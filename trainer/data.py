@@ -1,6 +1,6 @@
 """The samples of a run, for training and for validation, as batches of one rank.
 
-Published datasets are fetched to every node before anything of them is read.
+Published datasets are fetched to every node before they are read.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,13 +38,13 @@ class RunData:
     run: Run
     sampler: Sampler
     held_out: SequentialSampler | None
-    """The validation windows that are read; None if the data have none."""
+    """The validation windows to read; None if the data have none."""
     blanks: BlankInfilling | None
-    """None: the objective is the next token."""
+    """Makes blanks; None: the objective is the next token."""
     isolate: bool
-    """Keep the documents of a window from seeing each other."""
+    """Whether the documents of a window are hidden from each other."""
     shape: ModelConfig
-    """Of the model, with the tokenizer's vocabulary."""
+    """The shape of the model, with the tokenizer's vocabulary."""
 
     @property
     def datasets(self) -> list[Dataset]:
@@ -58,7 +58,7 @@ class RunData:
         return {"name": tokenizer.name, "sha256": tokenizer.sha256}
 
     def loader(self, size: int, ranks: Ranks) -> Loader:
-        """Return the batches of a global size, from position 0.
+        """Return a loader of batches of a global size, from position 0.
 
         Raises:
             UserError: they cannot be divided among the ranks, or shards are missing here.
@@ -67,7 +67,7 @@ class RunData:
         return Loader(self.sampler, pin_memory=pin_memory, **self._layout(size, ranks))
 
     def check_layout(self, ranks: Ranks) -> None:
-        """Make a loader of each batch size once: it raises what does not work.
+        """Check all batch sizes by making a loader of each.
 
         Raises:
             UserError: samples cannot be divided among the ranks, or shards are missing here.
@@ -96,7 +96,7 @@ class RunData:
             yield self._complete(batch)
 
     def _layout(self, size: int, ranks: Ranks) -> dict[str, Any]:
-        """Return how batches are made, as arguments of `Loader` and `read_once`."""
+        """Return the arguments of `Loader` and `read_once` for batches of a size."""
         return {
             "batch_size": size,
             "rank": ranks.rank,
@@ -106,7 +106,7 @@ class RunData:
         }
 
     def _complete(self, batch: Tensors) -> Tensors:
-        """Return a batch with objectives, and documents if isolated, which one with blanks has."""
+        """Add the objectives and, if isolated, the documents, which a causal batch lacks."""
         if self.blanks is not None:
             return batch
         objective = torch.full((len(batch["tokens"]),), CAUSAL_OBJECTIVE, dtype=torch.int8)
@@ -118,9 +118,9 @@ def open_data(config: TrainConfig, run: Run, shape: ModelConfig) -> RunData:
     """Return the data of a run, checked against its model.
 
     Args:
-        config: says how windows become what is learnt.
-        run: says which windows.
-        shape: of the model; a named one gets the vocabulary of the data's tokenizer.
+        config: the options that decide how windows become examples.
+        run: the run that decides which windows are read.
+        shape: the shape of the model; a named one gets the vocabulary of the data's tokenizer.
 
     Raises:
         UserError: data are missing, or do not fit each other, the window or the model.
@@ -152,10 +152,10 @@ def open_data(config: TrainConfig, run: Run, shape: ModelConfig) -> RunData:
 
 
 def blank_options(texts: Sequence[str]) -> BlankOptions:
-    """Return the options that texts like `bert_prob=0.5` set; others keep their defaults.
+    """Parse texts like `bert_prob=0.5`; other options keep their defaults.
 
     Raises:
-        UserError: there is no such option, or it cannot have this value.
+        UserError: there is no such option, or its value is invalid.
     """
     defaults: dict[str, Any] = {option.name: option.default for option in fields(BlankOptions)}
     values: dict[str, Any] = {}
@@ -207,11 +207,11 @@ def _check_window(run: Run, shape: ModelConfig, model: str) -> None:
 def _validation_streams(run: Run, sampler: Sampler) -> tuple[Stream, ...]:
     """Return the validation streams of a run's sources.
 
-    Switches add none, so that losses compare.
+    Switches add no streams, so that losses stay comparable.
     """
     names = set(sampler.names)
     if run.followed is not None:
-        # Not those of the first stage, which draws no stream that is too small for it.
+        # Not the streams of the first stage, which does not draw streams that are too small.
         opened = open_mixture(run.mixes[:1], stride=run.window.stride).streams
         names &= {stream.name for stream in opened}
     candidates = (
@@ -233,13 +233,14 @@ def _document_numbers(batch: Tensors) -> torch.Tensor:
 def fetch_published(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
     """Return a run whose published datasets are in the hub's cache on every node.
 
-    All ranks call this. The first one decides which commit is read: the one that was read before,
-    unless the run names a revision, else the newest. Then the first of each node fetches the files.
+    All ranks call this. The first one decides which commit is read: a revision that the run names,
+    else the commit that was read before, else the newest. Then the first rank of each node fetches
+    the files.
 
     Args:
-        run: As it is given.
-        ranks: Of the run.
-        saved: The run as a checkpoint has it.
+        run: The given run.
+        ranks: The ranks of the run.
+        saved: The run in the checkpoint.
 
     Raises:
         CollectiveError: A dataset cannot be fetched.

@@ -1,8 +1,8 @@
-"""A DeepSpeed JSON file: read, checked, and completed with the values that the run decides.
+"""Reads and checks a DeepSpeed JSON file and completes it with the run's values.
 
-DeepSpeed (0.19) checks the values of its sections, but ignores top-level keys that it does not
-know: these are refused here, as are those of which the trainer itself decides. "auto" and null
-stand for a key that is left out.
+DeepSpeed (0.19) checks the values of its sections, but ignores unknown top-level keys: these are
+refused here, as are keys that the trainer sets itself. "auto" and null mean that a key is left
+out.
 """
 
 import logging
@@ -18,13 +18,13 @@ from trainer.json_file import is_file, read_object
 _log = logging.getLogger(__name__)
 
 CONFIGS = Path(__file__).parent / "configs"
-"""Presets: NAME.json is the DeepSpeed JSON of a recipe, NAME.args its flags."""
+"""The folder of presets: NAME.json is the DeepSpeed JSON of a recipe, NAME.args its flags."""
 
 FINETUNE = CONFIGS / "finetune"
 """The recipes of trainer.finetune."""
 
 _MAX_SHOWN = 60
-"""Characters of a value that a message shows."""
+"""The most characters of a value in a message."""
 BF16, FP16, FP32 = "bf16", "fp16", "fp32"
 AUTO = "auto"
 
@@ -43,12 +43,12 @@ _GLOBAL = "train_batch_size"
 _BATCHES = (_MICRO, _ACCUMULATION, _GLOBAL)
 _ZERO = "zero_optimization"
 _RECOMPUTING = "activation_checkpointing"
-"""A section that changes no result: --checkpoint-activations is what recomputes layers here."""
+"""A section that has no effect: --checkpoint-activations recomputes layers here."""
 
 WEIGHTS_SPLIT = 3
-"""The ZeRO stage at which no rank has the whole model."""
+"""The ZeRO stage from which on no rank has the whole model."""
 SECTIONS = ("optimizer", BF16, FP16, _ZERO)
-"""Those that the trainer reads; each is an object."""
+"""The sections that the trainer reads; each is an object."""
 _KNOWN = (
     *(*SECTIONS, *_BATCHES, "gradient_clipping", "data_types", "aio"),
     *("flops_profiler", "comms_logger", "timers", "tensorboard", "csv_monitor"),
@@ -57,19 +57,19 @@ _KNOWN = (
     *("disable_allgather", "wall_clock_breakdown", "memory_breakdown", "dump_state"),
     *("steps_per_print", "log_level"),
 )
-"""The top-level keys that DeepSpeed gets from here."""
+"""The top-level keys that are passed to DeepSpeed."""
 
 _FORMER = {"cpu_offload": "offload_optimizer", "cpu_offload_param": "offload_param"}
-"""In zero_optimization: flags of DeepSpeed before 0.4, which THUDM/GLM's files have, and the
-sections that they are now."""
+"""Flags in zero_optimization from before DeepSpeed 0.4, which THUDM/GLM's files have, and the
+sections
+that replaced them."""
 
 
 def read_json(name: str) -> dict[str, Any]:
-    """Return the content of a DeepSpeed JSON file, or of the preset of that name, checked.
+    """Read and check a DeepSpeed JSON file, or the preset with that name.
 
     Raises:
-        UserError: there is no such file, it is not a JSON object, or a key or its value is not
-            what is expected.
+        UserError: there is no such file, it is not a JSON object, or a key or its value is invalid.
     """
     path = next(filter(is_file, (Path(name), CONFIGS / f"{name}.json")), None)
     if path is None:
@@ -91,14 +91,15 @@ def presets(suffix: str, *, folder: Path = CONFIGS) -> list[str]:
 
 
 def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
-    """Return the settings in a DeepSpeed JSON: without what is off, ignored or left to the trainer.
+    """Return the settings in a DeepSpeed JSON that are not off, ignored or set by the trainer.
 
     Args:
-        content: of the file.
-        where: its name.
+        content: the content of the file.
+        where: the name of the file.
 
     Raises:
-        UserError: a top-level key is none that DeepSpeed gets from here, or a batch size is none.
+        UserError: a top-level key is not one that is passed to DeepSpeed, or a batch size is
+            invalid.
     """
     settings = {
         name: _without_auto(value)
@@ -121,10 +122,10 @@ def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
 
 
 def _is_known(name: str, value: Any, *, where: str) -> bool:
-    """Return whether DeepSpeed gets a top-level key; one that is off may have any name.
+    """Return whether a top-level key is passed to DeepSpeed; a key that is off may have any name.
 
     Raises:
-        UserError: it has no place here.
+        UserError: the key is not allowed here.
     """
     is_off = isinstance(value, Mapping) and value.get("enabled") is False
     if name in _KNOWN or name == _RECOMPUTING or is_off:
@@ -138,13 +139,13 @@ def _is_known(name: str, value: Any, *, where: str) -> bool:
 
 
 def _is_left_out(value: Any) -> bool:
-    """Return whether a value stands for a key that is left out."""
+    """Return whether a value means that its key is left out."""
     is_auto = isinstance(value, Mapping) and value.get("enabled") == AUTO
     return value is None or value == AUTO or is_auto
 
 
 def _without_auto(value: Any) -> Any:
-    """Return a value without the keys that stand for ones that are left out."""
+    """Return a value without the keys whose values mean that they are left out."""
     if not isinstance(value, Mapping):
         return value
     return {name: _without_auto(inner) for name, inner in value.items() if not _is_left_out(inner)}
@@ -156,12 +157,12 @@ def _shown(value: Any) -> str:
 
 
 def stage_of(content: Mapping[str, Any]) -> int:
-    """Return the ZeRO stage of settings that DeepSpeed takes."""
+    """Return the ZeRO stage in DeepSpeed's settings."""
     return int(content.get(_ZERO, {}).get("stage", 0))
 
 
 def precision_of(content: Mapping[str, Any]) -> str | None:
-    """Return bf16, fp16 or fp32 as the file says, None if it does not."""
+    """Return the precision that the file sets: bf16, fp16 or fp32; None if it sets none."""
     enabled = {
         name: content[name].get("enabled", False) for name in (BF16, FP16) if name in content
     }
@@ -183,8 +184,8 @@ def with_precision(
 
     Args:
         content: the settings.
-        wanted: bf16, fp16, fp32, auto, or None for that of the settings, else auto.
-        supported: by the device, best first; auto takes the first.
+        wanted: bf16, fp16, fp32 or auto; None: the precision of the settings, else auto.
+        supported: the precisions that the device supports, best first; auto takes the first.
 
     Raises:
         UserError: the device or the ZeRO stage does not support it.
@@ -222,9 +223,9 @@ def micro_batch_of(
 
     Args:
         content: DeepSpeed's settings.
-        wanted: on the command line, which wins.
-        sizes: of the global batch.
-        world: number of ranks.
+        wanted: the size on the command line, which takes precedence.
+        sizes: all sizes of the global batch.
+        world: the number of ranks.
 
     Raises:
         UserError: a size is not a multiple of micro-batch x ranks, or the file contradicts it.
@@ -252,7 +253,7 @@ def micro_batch_of(
 
 
 def batch_size_of(content: Mapping[str, Any], micro: int | None, *, world: int) -> int | None:
-    """Return the global batch size that a file describes, None if it does not."""
+    """Return the global batch size that a file sets; None if it sets none."""
     micro = micro or content.get(_MICRO)
     size: int | None = micro and micro * world * content.get(_ACCUMULATION, 1)
     return content.get(_GLOBAL) or size
@@ -274,7 +275,7 @@ def engine_settings(
 
 
 def adam_of(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Return those of lr, betas, eps and weight_decay that the file's optimizer sets.
+    """Return the values among lr, betas, eps and weight_decay that the file's optimizer sets.
 
     Raises:
         UserError: the optimizer is not Adam with decoupled weight decay.

@@ -1,4 +1,4 @@
-"""The processes of a run: how they find each other, agree, stop, and leave.
+"""The processes of a run: they join, exchange values, agree to stop, and leave.
 
 The launcher (`deepspeed`, `torchrun`, `srun`) passes each process its rank in the environment;
 without a launcher there is a single process. The device comes from `deepspeed.accelerator`.
@@ -36,27 +36,27 @@ _log = logging.getLogger(__name__)
 
 
 class CollectiveError(UserError):
-    """An error that all ranks know of; only the first one reports it."""
+    """An error that all ranks know of and only the first one reports."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ranks:
-    """This process among those of the run."""
+    """This process as a rank of the run."""
 
     rank: int
     world: int
     local_rank: int
-    """Its number on this node."""
+    """The number of this rank on its node."""
     device: torch.device
 
     @classmethod
     def join(cls) -> "Ranks":
-        """Return this process among all, once they have found each other."""
+        """Wait until all processes have found each other, and return this one."""
         _describe_single_process()
-        # Only without an accelerator: it would force the CPU on a machine with a GPU.
+        # Set only without an accelerator: it would force the CPU on a machine with a GPU.
         if not torch.accelerator.is_available():
             os.environ.setdefault("DS_ACCELERATOR", "cpu")
-        # From inside DeepSpeed with torch 2.13 and later, once per rank.
+        # Raised inside DeepSpeed with torch 2.13 and later, once per rank.
         warnings.filterwarnings("ignore", r".*is deprecated", FutureWarning, "torch.distributed")
         # A single process has one device, which DeepSpeed does not name to NCCL.
         warnings.filterwarnings("ignore", r"barrier\(\): using the device", UserWarning)
@@ -92,7 +92,7 @@ class Ranks:
         return total.cpu()
 
     def gather(self, value: T) -> list[T]:
-        """Return the values of all ranks, by rank; anything that pickles."""
+        """Return the values of all ranks, by rank; values must be picklable."""
         if self.world == 1:
             return [value]
         values: list[Any] = [None] * self.world
@@ -105,10 +105,11 @@ class Ranks:
             torch.distributed.barrier()
 
     def run_on_all_ranks(self, work: Callable[[], T]) -> T:
-        """Return the result of `work` on this rank, if it succeeds on all of them.
+        """Return the result of `work` on this rank if it succeeds on all ranks.
 
         Raises:
-            CollectiveError: it failed on some rank; raised on all, so that none waits for others.
+            CollectiveError: `work` failed on some rank; raised on all, so that none waits for
+                others.
         """
         result, problem = None, None
         try:
@@ -121,10 +122,10 @@ class Ranks:
         return result  # type: ignore[return-value]  # without a problem, work has returned
 
     def run_on_rank0(self, work: Callable[[], T]) -> T:
-        """Return to all ranks the result of `work` on the first one.
+        """Run `work` on the first rank and return its result to all ranks.
 
         Raises:
-            CollectiveError: it failed; raised on all.
+            CollectiveError: `work` failed; raised on all ranks.
         """
         return self.gather(self.run_on_all_ranks(lambda: work() if self.is_first else None))[0]  # type: ignore[return-value]  # of the first
 
@@ -135,7 +136,7 @@ class Ranks:
 
 
 def describe_problems(problems: Sequence[str | None]) -> str:
-    """Return the problems of all ranks as one text, each once; empty if there are none."""
+    """Join the problems of all ranks to one text without repetitions; empty if there are none."""
     first_ranks: dict[str, int] = {}
     for rank, problem in enumerate(problems):
         if problem:
@@ -148,20 +149,20 @@ def describe_problems(problems: Sequence[str | None]) -> str:
 def _describe_single_process() -> None:
     """Describe a run of one process in the environment, unless a launcher has described a run.
 
-    Without that DeepSpeed assumes that the process belongs to an MPI job.
+    Otherwise DeepSpeed assumes that the process belongs to an MPI job.
     """
     os.environ.setdefault("LOCAL_RANK", "0")
     if os.environ.setdefault("WORLD_SIZE", "1") != "1":
         return
     os.environ.setdefault("RANK", "0")
-    # Port 0 is any free one: nobody else has to find it.
+    # Port 0 means any free port: no other process has to find it.
     for name, value in {"MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "0"}.items():
         os.environ.setdefault(name, value)
 
 
 @contextmanager
 def _reported_wait() -> Iterator[None]:
-    """Report after a while that this rank waits for the others, and where they should meet."""
+    """Report after a while that this rank waits for the others, and the address where they meet."""
     rank, world, host, port = (
         os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     )
@@ -178,8 +179,8 @@ def _reported_wait() -> Iterator[None]:
 def _skip_kernel_build(deepspeed: Any) -> None:
     """Keep DeepSpeed from compiling a communication kernel for CPUs at each start.
 
-    Only its tensor-parallel inference uses the kernel; the build takes a minute, needs a compiler,
-    and if killed leaves a lock that blocks every later start.
+    Only DeepSpeed's tensor-parallel inference uses the kernel; the build takes a minute, needs a
+    compiler, and leaves a lock that blocks every later start if it is killed.
     """
     if not torch.accelerator.is_available():
         deepspeed.ops.__compatible_ops__ = {}
@@ -210,7 +211,7 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 
 
 class Stop:
-    """Remembers, within its `with` block, whether this process was asked to stop.
+    """Records, within its `with` block, whether this process received a signal to stop.
 
     Launchers pass signals on to one rank after another, some of them twice; so no signal ends a
     process by itself, and the ranks agree on the step to stop at.
@@ -225,7 +226,7 @@ class Stop:
     def __enter__(self) -> "Stop":
         for number in _SIGNALS:
             if signal.getsignal(number) == signal.SIG_IGN:
-                continue  # below nohup no closed terminal ends a process
+                continue  # under nohup a closed terminal does not end a process
             self._former_handlers[number] = signal.signal(number, self._hear)
         return self
 
@@ -238,7 +239,7 @@ class Stop:
         self._heard[signal.Signals(number)] = True
 
     def _report(self) -> None:
-        """Say once, on the first rank, what comes."""
+        """Report once, on the first rank, that the run will stop."""
         if not self._is_reported:
             self._is_reported = True
             with suppress(OSError):  # the terminal may be closed
@@ -246,15 +247,15 @@ class Stop:
 
     @property
     def is_asked(self) -> bool:
-        """Whether this process has received a signal; other ranks may not know it yet."""
+        """Whether this process has received a signal; other ranks may not know yet."""
         return any(self._heard.values())
 
     def exit_code(self) -> int:
-        """Return 128 + the signal if any rank was asked to stop, else 0; all ranks call this."""
+        """Return 128 + the signal if any rank received one, else 0; all ranks call this."""
         counts = self._ranks.sum(
             torch.tensor([int(heard) for heard in self._heard.values()])
         ).tolist()
         codes = [128 + number for number, count in zip(_SIGNALS, counts, strict=True) if count]
         if codes:
-            self._report()  # the signal may have reached another rank only
+            self._report()  # the signal may have reached only another rank
         return max(codes, default=0)

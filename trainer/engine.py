@@ -1,9 +1,9 @@
-"""One step of training: a global batch in, weights changed, by DeepSpeed's engine.
+"""Takes a step of training on a global batch with DeepSpeed's engine.
 
-The loss of a step is the sum over the tokens of the global batch divided by their number, however
-the batch is split into ranks and micro-batches: the number is known before the first backward pass.
-DeepSpeed averages gradients over the ranks, so each rank's sum is first multiplied by the number of
-ranks.
+The loss of a step is the sum over the tokens of the global batch divided by their number,
+independent of the split into ranks and micro-batches: the number is known before the first backward
+pass. DeepSpeed averages gradients over the ranks, so each rank's sum is first multiplied by the
+number of ranks.
 
 Dropout is PyTorch's own. Its generator is seeded anew for each micro-batch, from (seed, step, rank,
 number of the micro-batch), so a run that resumes on as many ranks has the same masks, and no state
@@ -44,7 +44,7 @@ _ROWS = (*_MODEL_INPUTS, "source", "objective")
 
 
 MicroBatchLoss = Callable[[], Tensor]
-"""Computes the share of a micro-batch in the loss of a step, a scalar with gradients."""
+"""Computes a micro-batch's share of the loss of a step, a scalar with gradients."""
 
 
 class DeepSpeedEngine:
@@ -66,10 +66,10 @@ class DeepSpeedEngine:
         """Set up the engine.
 
         Args:
-            model: of `make_model`.
-            config: of the optimizer.
+            model: the result of `make_model`.
+            config: the options of the optimizer.
             deepspeed: complete settings (`trainer.deepspeed`).
-            compiles: compile layers and loss.
+            compiles: whether to compile layers and loss.
             ranks: all of them call this.
         """
         import deepspeed as library  # noqa: PLC0415 - reads DS_ACCELERATOR on import
@@ -78,7 +78,7 @@ class DeepSpeedEngine:
         self.stage = stage_of(deepspeed)
         self._vocab_size = model.config.vocab_size
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
-        # With bf16 and sums of gradients in fp32, DeepSpeed prints what memory it has.
+        # With bf16 and sums of gradients in fp32, DeepSpeed prints its memory usage.
         with redirect_stdout(io.StringIO()):
             self.wrapped: Any = library.initialize(
                 model=model,
@@ -91,14 +91,14 @@ class DeepSpeedEngine:
     def train_step(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
     ) -> tuple[StepResult, LossTally]:
-        """Train on this rank's part of a global batch; return its tally too.
+        """Train on this rank's part of a global batch; return the result and this rank's tally.
 
         Args:
             batch: one row per sample, on the CPU.
             lr: learning rate.
             seed: of dropout.
             step: its number.
-            sources: names of the batch's `source` numbers.
+            sources: the names of the sources, by the batch's `source` numbers.
 
         Raises:
             DamageError: a token is outside the vocabulary.
@@ -136,11 +136,11 @@ class DeepSpeedEngine:
     ) -> tuple[bool, float]:
         """Take a step: forward and backward of each micro-batch, then the update of the weights.
 
-        Returns whether the weights changed, and the norm of the gradients.
+        The result is whether the weights changed, and the norm of the gradients.
 
         Args:
-            parts: equally many on every rank. DeepSpeed averages over the ranks: the losses are
-                multiplied by their number.
+            parts: the micro-batches, equally many on every rank. Their losses are multiplied by the
+                number of ranks, over which DeepSpeed averages.
             lr: learning rate.
             seed: of dropout.
             step: its number.
@@ -158,7 +158,7 @@ class DeepSpeedEngine:
         return self._apply()
 
     def _apply(self) -> tuple[bool, float]:
-        """Update the weights unless a gradient is not finite; return whether, and the norm.
+        """Update the weights if all gradients are finite; return whether so, and the norm.
 
         DeepSpeed's ZeRO optimizers skip such a step by themselves; plain AdamW, at stage 0, does
         not.
@@ -188,7 +188,7 @@ class DeepSpeedEngine:
             ) from error
 
     def losses(self, part: Tensors) -> LossSums:
-        """Return the losses of a micro-batch of windows; learn nothing."""
+        """Return the losses of a micro-batch of windows without training."""
         self._check(part)
         self.wrapped.eval()
         with torch.no_grad():
@@ -197,7 +197,7 @@ class DeepSpeedEngine:
         return sums
 
     def forward_eval(self, batch: Tensors) -> LossSums:
-        """Return the sums of a batch of this rank's rows; learn nothing.
+        """Return the sums of a batch of this rank's rows without training.
 
         At ZeRO stage 3 all ranks call this equally often.
         """
@@ -207,10 +207,10 @@ class DeepSpeedEngine:
 
     @contextmanager
     def eval_mode(self) -> Iterator[None]:
-        """Let the model answer for a while and learn nothing.
+        """Switch the model to evaluation within the block.
 
-        Nothing is compiled: rows are of many widths. FlexAttention, when it is not, makes the full
-        matrix of scores, so it is not used.
+        Nothing is compiled, because rows have many widths. FlexAttention is not used, because
+        without compilation it makes the full matrix of scores.
         """
         is_eager = torch.compiler.set_stance("force_eager")
         self.wrapped.eval()
@@ -221,9 +221,10 @@ class DeepSpeedEngine:
             self.wrapped.train()
 
     def _placed(self, part: Tensors) -> Tensors:
-        """Return the model's inputs on the device, which does not wait for them.
+        """Copy the model's inputs to the device asynchronously.
 
-        The places of the loss are found here, because the CPU would wait for the GPU there.
+        The places of the loss are found here on the CPU; to find them on the GPU, the CPU would
+        have to wait for it.
         """
         tensors = {name: part[name] for name in _MODEL_INPUTS if name in part}
         tensors["places"] = part["loss_mask"].reshape(-1).nonzero().squeeze(1)
@@ -245,9 +246,9 @@ class DeepSpeedEngine:
         """Load weights and optimizer from a checkpoint; no code in its files is run.
 
         Raises:
-            UserError: the system does not let a file be read.
-            DamageError: The checkpoint does not fit the engine, or holds another step than its
-                file list says.
+            UserError: the system does not allow a file to be read.
+            DamageError: The checkpoint does not fit the engine, or contains another step than its
+                file list states.
         """
         groups = self.wrapped.optimizer.param_groups
         options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
@@ -269,8 +270,8 @@ class DeepSpeedEngine:
     def _repair_optimizer(self, options: Sequence[Mapping[str, Any]]) -> None:
         """Undo what DeepSpeed 0.19.8 breaks when it loads a universal checkpoint at stage 3.
 
-        It gives all groups the weight decay of the first, and makes all states share one tensor
-        for the number of steps, which then advances once for each of them.
+        DeepSpeed gives all groups the weight decay of the first, and makes all states share one
+        tensor for the number of steps, which then advances once for each state.
         """
         optimizer = self.wrapped.optimizer
         for group, own in zip(optimizer.param_groups, options, strict=True):
@@ -280,10 +281,10 @@ class DeepSpeedEngine:
                 state["step"] = state["step"].clone()
 
     def monitor(self, event: str, figures: Mapping[str, float], samples: int) -> None:
-        """Give figures to the monitors that DeepSpeed's JSON enables.
+        """Pass figures to the monitors that DeepSpeed's JSON enables.
 
-        The names are those of DeepSpeed's documentation: Train/Samples/train_loss. The learning
-        rate it writes by itself.
+        The names are those of DeepSpeed's documentation: Train/Samples/train_loss. DeepSpeed itself
+        writes the learning rate.
         """
         monitor = self.wrapped.monitor
         if not monitor.enabled:
@@ -298,13 +299,13 @@ class DeepSpeedEngine:
 
 
 def micro_batches(batch: Tensors, size: int) -> list[Tensors]:
-    """Return the rows of a batch, `size` at a time, each part as wide as its loss reaches.
+    """Split a batch into parts of `size` rows, each cut after its last token with loss.
 
     Tokens after the last one with loss in any row have no influence on the loss.
 
     Args:
         batch: one row per sample.
-        size: rows of a part.
+        size: the number of rows of a part.
     """
     rows = {name: batch[name] for name in _ROWS if name in batch}
     parts = []
@@ -316,20 +317,20 @@ def micro_batches(batch: Tensors, size: int) -> list[Tensors]:
 
 
 def _reach(part: Tensors) -> int:
-    """Return the width that has all tokens with loss: a multiple of 64, or that of the tensors."""
+    """Return the width that contains all tokens with loss: a multiple of 64 or the full width."""
     reach = part["loss_mask"].any(dim=0).nonzero()
     end = int(reach[-1]) + 1 if len(reach) else 1
     return min(-(-end // 64) * 64, part["tokens"].shape[1])
 
 
 def check_settings(deepspeed: Mapping[str, Any]) -> None:
-    """Check that DeepSpeed takes these settings together; each alone is checked before.
+    """Check that DeepSpeed accepts these settings together; each alone is already checked.
 
     Raises:
-        UserError: it does not; the message says why.
+        UserError: DeepSpeed refuses them; the message quotes the reason.
     """
     _check_monitors(deepspeed)
-    # Reads DS_ACCELERATOR when it is imported.
+    # Imported here because it reads DS_ACCELERATOR on import.
     from deepspeed.runtime.config import DeepSpeedConfig  # noqa: PLC0415
 
     try:
@@ -342,7 +343,7 @@ def check_settings(deepspeed: Mapping[str, Any]) -> None:
 
 
 def _check_monitors(deepspeed: Mapping[str, Any]) -> None:
-    """Check that the packages of the enabled monitors are there."""
+    """Check that the packages of the enabled monitors are installed."""
     for section, package in _MONITORS.items():
         if deepspeed.get(section, {}).get("enabled") and find_spec(package) is None:
             raise UserError(
@@ -354,7 +355,7 @@ def _check_monitors(deepspeed: Mapping[str, Any]) -> None:
 def _optimizer(
     model: GLM, config: RunConfig, deepspeed: Mapping[str, Any], *, device: torch.device
 ) -> torch.optim.Optimizer:
-    """Return AdamW, or DeepSpeed's CPU Adam where the optimizer is offloaded."""
+    """Return AdamW, or DeepSpeed's CPU Adam if the optimizer is offloaded."""
     groups = model.parameter_groups(config.weight_decay)
     options: dict[str, Any] = {"lr": config.lr, "betas": config.betas, "eps": config.eps}
     zero = deepspeed.get("zero_optimization", {})

@@ -1,1 +1,1 @@
-"""Blanks: texts become the examples that GLM learns to fill in."""
+"""Blanks: turns texts into examples that GLM learns to fill in."""

@@ -1,4 +1,4 @@
-"""Texts with blanks become the rows that a GLM is trained on.
+"""Turns texts with blanks into the rows that a GLM is trained on.
 
     text         [CLS] a b c d e f eos          blanks: b c (block 2) and e (block 1)
     tokens       [CLS] a [MASK] d [MASK] f eos | sop e   | sop b c
@@ -8,8 +8,7 @@
                     Part A, sep = 7 tokens       Part B, which carries the loss
 
 Blocks are shuffled (GLM, arXiv:2103.10360, section 2.1; THUDM/GLM, blocklm_utils.py,
-make_block_data). A blank that is the end of its text gets no `eop`: it ends
-where the text ends.
+make_block_data). A blank at the end of its text gets no `eop`: it ends where the text ends.
 """
 
 from dataclasses import dataclass
@@ -39,11 +38,11 @@ class Blanks(NamedTuple):
 
     spans: BlankSpans
     is_end: Flags
-    """By blank: whether it is the end of its text."""
+    """Whether a blank is the end of its text, by blank."""
     masks: Integers
-    """By row: the token that stands for a blank."""
+    """The token that replaces a blank, by row."""
     objectives: Integers
-    """By row: its `Objective`."""
+    """The `Objective` of a row, by row."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -53,7 +52,7 @@ class GlmBatch:
     tokens: Integers
     """[b, n]: Part A, Part B, padding."""
     targets: Integers
-    """[b, n]: in Part B; padding elsewhere."""
+    """[b, n]: the targets in Part B; padding elsewhere."""
     loss_mask: Flags
     """[b, n]: the targets that count."""
     position_ids: Integers
@@ -63,24 +62,26 @@ class GlmBatch:
     lengths: Integers
     """[b]: tokens without padding."""
     objective: NDArray[np.int8]
-    """[b]: its `Objective`; token spans where sentences were drawn but the text had none."""
+    """[b]: the row's `Objective`; token spans if sentences were drawn but the text has none."""
     source: Integers
     """[b]: the stream that the text comes from."""
     pieces: Integers | None
-    """[b, n]: the document of each token in its row, from 0; -1 in the padding. On request."""
+    """[b, n]: the number of each token's document in its row, from 0; -1 in the padding; on
+    request."""
 
 
 class _Blocks(NamedTuple):
-    """The blocks of all rows, laid end to end: by row, then in their order within it."""
+    """The blocks of all rows, laid end to end: by row, then in their order within the row."""
 
     order: Integers
-    """[blocks]: the index of its blank."""
+    """[blocks]: the index of the block's blank."""
     offsets: Integers
-    """[blocks]: where it begins."""
+    """[blocks]: the position at which the block begins."""
     sizes: Integers
-    """[blocks]: its tokens."""
+    """[blocks]: the number of tokens of the block."""
     predicted: Integers
-    """[tokens]: index of its target in the flattened texts; for eop, of the blank's last token."""
+    """[tokens]: index of the target in the flattened texts; for eop, index of the blank's last
+    token."""
     eops: Integers
     """Tokens whose target is eop."""
 
@@ -100,7 +101,7 @@ def assemble(
         text: the texts.
         blanks: the spans to take out of them; no two overlap.
         special: the special tokens.
-        inputs: the tokens of the texts as the model sees them; targets come from `text`.
+        inputs: the tokens that the model sees; the targets come from `text`.
         sources: by text, passed through.
         rng: the random numbers of the batch.
     """
@@ -133,7 +134,7 @@ def _sums_by_row(rows: Integers, values: Integers, height: int) -> Integers:
 
 
 def _blocks(blanks: Blanks, sizes: Integers, *, width: int, rng: SampleRng) -> _Blocks:
-    """Return the blocks, of these many tokens each, in random order within their row."""
+    """Return the blocks with the given sizes, in random order within their rows."""
     rows, starts, _ = blanks.spans
     order = shuffled_order(rows, rng.stream(Purpose.BLOCK_ORDER, rows, starts))
     sizes = sizes[order]
@@ -190,7 +191,7 @@ def _put_blocks(
     rows.loss_mask[inside] = counted
     if text.pieces is not None and rows.pieces is not None:
         rows.pieces[inside] = text.pieces.take(seen)
-    # A mask is where its blank began, less what the blanks before it hide.
+    # The position of a mask is the start of its blank, less the tokens that earlier blanks hide.
     hidden = spans.sizes - 1
     masks = spans.starts - (running_sums(spans.rows, hidden) - hidden)
     rows.position_ids[:, 0][inside] = np.repeat(masks[order], sizes)

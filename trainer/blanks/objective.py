@@ -1,6 +1,6 @@
-"""Blank infilling: windows of text become what a GLM is trained on.
+"""Blank infilling: turns windows of text into the rows that a GLM is trained on.
 
-Each sample has one objective, drawn from its own key like everything else about it:
+Each sample has one objective, which is drawn from the sample's key like all its random choices:
 
     0  token spans   15 % of the text in short blanks               `trainer.blanks.spans`
     1  sentences     15 % of the text in whole sentences            `trainer.blanks.sentences`
@@ -11,9 +11,9 @@ Some texts are shortened first (`trainer.blanks.sentences`); `[dBLOCK]` comes la
 
 One sample in, one row out: none is dropped, split or merged. Blanks never contain prompts, `[CLS]`
 or eos, and prompts and `[CLS]` carry no loss; only a generated end of a text contains the eos of
-its documents. A sample drawn for sentences that holds no whole one gets token spans. A text with
-nothing to predict becomes a row without loss, an empty text an empty row. A row depends on its text
-and key alone, never on the batch around it.
+its documents. If a sample drawn for sentences contains no whole sentence, it gets token spans. A
+text with nothing to predict becomes a row without loss, an empty text an empty row. A row depends
+on its text and key alone, never on the batch around it.
 """
 
 from collections.abc import Mapping
@@ -73,13 +73,14 @@ class BlankOptions:
     bert_prob: float = 0.5
     """Probability of token spans."""
     sentence_prob: float = 0.3
-    """Probability of sentence spans; what remains of 1 is that of text generation."""
+    """Probability of sentence spans; the remainder to 1 is the probability of text generation."""
     span_ratio: float = 0.15
     """Share of the text that token spans and sentences cover."""
     single_span_prob: float = 0.0
     """Probability that a sample of token spans has a single blank."""
     infill_prob: float = 0.5
-    """Probability that a text of one document generates a run inside it, closed by eop, instead of
+    """Probability that a text of one document generates a run inside the text, closed by eop,
+    instead of
     its end. THUDM/GLM's gpt_infill_prob is the opposite: 1 minus this."""
     gpt_min_ratio: float = 0.25
     """The smallest share of a text to generate."""
@@ -90,9 +91,10 @@ class BlankOptions:
     context_mask_ratio: float = 0.0
     """Share of the text, near token spans, that is shown as [dBLOCK]."""
     random_position: bool = False
-    """Positions begin at a random number that keeps them below the model's limit."""
+    """Whether positions begin at a random number that keeps them below the model's limit."""
     task_mask: bool = True
-    """Sentences are marked by [sMASK], generation by [gMASK]; otherwise every blank by [MASK]."""
+    """Whether [sMASK] marks sentences and [gMASK] generation; otherwise [MASK] marks every
+    blank."""
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
@@ -106,7 +108,7 @@ class BlankOptions:
 
     @property
     def roles(self) -> frozenset[str]:
-        """The special tokens that these blanks need, by role."""
+        """The roles of the special tokens that these blanks need."""
         spans = self.bert_prob + self.sentence_prob > 0
         hides = self.block_mask_prob + self.context_mask_ratio > 0
         needed = {
@@ -128,11 +130,12 @@ class BlankInfilling:
 
     Args:
         token_ids: the tokenizer's special tokens by role, `manifest.tokenizer.special`.
-        options: how to make them.
-        max_positions: positions P of the model. No window may have more tokens; positions are then
-            below P, and block positions at most P.
+        options: how to make blanks.
+        max_positions: the number of positions P of the model. No window may have more tokens; then
+            positions are below P, and block positions at most P.
         sentence_ends: bool[vocabulary], `Vocabulary.sentence_end`.
-        isolate: number the document of each token, for attention that does not cross documents.
+        isolate: whether to number the document of each token, for attention that does not cross
+            documents.
 
     Raises:
         UserError: the tokenizer lacks a special token that the options need.
@@ -159,8 +162,8 @@ class BlankInfilling:
     def max_length(self) -> int:
         """The most tokens of a row: n + 2 max(1, 15 % of n), rounded up to a multiple of 64.
 
-        Each blank adds its `[MASK]` and `sop`, and there are most of them where each covers one
-        token of the budget. A text to generate has n + 2.
+        Each blank adds its `[MASK]` and `sop`, and there are most blanks if each covers one token
+        of the budget. A text to generate has n + 2 tokens.
         """
         num_blanks = max(1, int(self.options.span_ratio * self.max_positions))
         return -(-(self.max_positions + 2 * num_blanks) // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
@@ -170,7 +173,7 @@ class BlankInfilling:
 
         Args:
             batch: the windows.
-            keys: uint64[b], by sample: seeds everything random about it.
+            keys: uint64[b], the seed of all random choices about each sample.
             sources: int64[b], passed through.
 
         Raises:
@@ -196,7 +199,7 @@ class BlankInfilling:
         return rows
 
     def _make_blanks(self, text: TextRows, rng: SampleRng) -> tuple[Blanks, Integers]:
-        """Return the blanks, and the tokens as the model sees them."""
+        """Return the blanks and the tokens that the model sees."""
         runs = find_runs(text, self._special)
         objectives = self._draw_objectives(rng)
         sentences = find_sentences(
@@ -236,7 +239,7 @@ class BlankInfilling:
         return objectives
 
     def _budgets(self, text: TextRows, runs: BlankSpans) -> Integers:
-        """Return by row how many tokens spans cover: a share of the text without its prompts."""
+        """Return how many tokens spans cover by row: a share of the text without its prompts."""
         height, width = text.tokens.shape
         if not len(runs.rows):
             return np.ones(height, np.int64)
@@ -249,7 +252,7 @@ class BlankInfilling:
     def _add_noise(
         self, text: TextRows, runs: BlankSpans, blanks: BlankSpans, rng: SampleRng
     ) -> Integers:
-        """Return the tokens with noise in and near these blanks."""
+        """Return the tokens after adding noise in and near the blanks."""
         options, tokens = self.options, text.tokens
         if options.block_mask_prob and len(blanks.rows):
             tokens = tokens.copy()
@@ -272,7 +275,7 @@ class BlankInfilling:
 def _join(
     spans: BlankSpans, sentences: BlankSpans, generated: GenerationBlanks
 ) -> tuple[BlankSpans, Flags]:
-    """Return all blanks, sorted by row, then start, and which are the end of a text."""
+    """Return all blanks, sorted by row, then start, and whether each is the end of a text."""
     columns = zip(spans, sentences, generated.spans, strict=True)
     rows, starts, sizes = (np.concatenate(column) for column in columns)
     is_end = np.zeros(len(rows), np.bool_)

@@ -1,6 +1,6 @@
-"""The blanks of token spans in a text: their lengths, their documents, their places.
+"""Draws the blanks of token spans in a text: their lengths, documents and places.
 
-The budget of a text is 15 % of its tokens, prompts left out. Lengths are drawn from a Poisson
+The budget of a text is 15 % of its tokens, not counting prompts. Lengths are drawn from a Poisson
 distribution until they reach the budget. Then each blank is dealt to a run of the text, roughly a
 document (`find_runs`), and placed within it:
 
@@ -8,10 +8,10 @@ document (`find_runs`), and placed within it:
     the blanks on that line   ├──┼─────┼────┼──┼───────┼───┼─────┼────┼───┼──────┼───┤
                               stretched to its length, turned by a random distance
 
-A blank goes to the run that its middle falls into. So every document gets its share of the budget,
-give or take a blank, and every token about the same chance, however long the documents are. Where
-documents are so short that a run cannot hold what it was dealt (blanks keep at least one token
-between them), it takes what it can; the rest goes to the run with the most room, in pieces if
+A blank goes to the run that contains its middle. So every document gets its share of the budget,
+give or take a blank, and every token has about the same chance, however long the documents are. If
+documents are so short that a run cannot hold the blanks that were dealt to it (there is at least
+one token between two blanks), the rest goes to the run with the most room, in pieces if
 necessary, until the budget is reached or all runs are full. No sample is dropped.
 
 THUDM/GLM (blocklm_utils.py, sample_span_in_document) gives the longest document what the others
@@ -21,13 +21,13 @@ In samples of token spans the model sees some tokens as `[dBLOCK]`. Two kinds, b
 (blocklm_utils.py, make_block_data): tokens of Part B, independently with one probability (their
 targets stay), and tokens of Part A near a blank, a share of the text.
 
-The one blank of a sample that generates text: the end of the text, or a long run inside it.
+A sample that generates text has one blank: the end of the text, or a long run inside the text.
 
 Its length g is uniform on the integers from int(ratio · n) to n - 2, drawn for each sample. The end
 of a text may span several documents, each with its eos and `[CLS]`, of which `[CLS]` carries no
-loss. It never begins inside a prompt but after it, and is shorter then. A run inside the text is
-only for texts of one document, and no longer than that document allows. Follows THUDM/GLM,
-blocklm_utils.py, which draws one length per batch.
+loss. A blank that would begin inside a prompt begins after the prompt instead and is shorter. A run
+inside the text is only for texts of one document, and no longer than that document allows. Follows
+THUDM/GLM, blocklm_utils.py, which draws one length per batch.
 """
 
 from collections.abc import Iterable, Iterator
@@ -58,7 +58,7 @@ _MAX_LENGTH = 39
 blocklm_utils.py (average_block_length 3, max_block_length 40, exclusive)."""
 _BITS = 53
 _MOVED = 1 << 32
-"""Blanks that had to move are numbered from here on; no text draws that many."""
+"""The first number of blanks that had to move; no text draws that many."""
 
 
 def _thresholds() -> Integers:
@@ -77,15 +77,15 @@ class _DealtBlanks(NamedTuple):
     runs: Integers
     sizes: Integers
     numbers: Integers
-    """The number of each in its row: the counter of its random words."""
+    """The number of each blank in its row, which is the counter of its random words."""
 
 
 class _Packing(NamedTuple):
-    """Blanks by run, in random order, and the room that they take."""
+    """Blanks by run, in random order, and the room that they need."""
 
     blanks: _DealtBlanks
     ends: Integers
-    """The room that a blank and those before it in its run take, a gap after each included."""
+    """The room that a blank and those before it in its run need, including a gap after each."""
 
 
 def choose_token_spans(
@@ -95,10 +95,10 @@ def choose_token_spans(
 
     Args:
         runs: where blanks may be.
-        budgets: by row, how many tokens to cover, 1 or more: at least that many if the runs have
-            room, and fewer than 39 beyond it. A budget of 1 makes one blank.
+        budgets: the number of tokens to cover in each row, 1 or more: at least that many if the
+            runs have room, and fewer than 39 more. A budget of 1 makes one blank.
         rng: the random numbers of the batch.
-        max_size: tokens that a blank may have.
+        max_size: the most tokens of a blank.
     """
     if not len(runs.rows):
         return runs
@@ -124,7 +124,7 @@ def choose_token_spans(
 def _draw(
     rows: Integers, budgets: Integers, *, widest: Integers, rng: SampleRng
 ) -> tuple[Integers, Integers, Integers, Integers]:
-    """Return for each blank its row (index into `rows`), its number there, size, twice its middle.
+    """Return each blank's row (index into `rows`), number in the row, size and twice its middle.
 
     The middle is measured with the blanks of a row laid end to end.
     """
@@ -151,7 +151,7 @@ def _pack(blanks: _DealtBlanks, runs: BlankSpans, rng: SampleRng) -> _Packing:
 def _deal_again(
     blanks: _DealtBlanks, fits: Flags, *, runs: BlankSpans, first: Integers, budgets: Integers
 ) -> _DealtBlanks:
-    """Return the blanks that fit, and of the others what is needed and finds room in its row.
+    """Return the blanks that fit, and deal the needed others to runs of their row that have room.
 
     `first` is the first run of each row.
     """
@@ -176,7 +176,7 @@ def _deal_again(
 def _refill(
     waiting: Iterable[tuple[int, int]], room: Integers, *, missing: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield run and size of blanks made of the waiting ones, until none is missing or fits.
+    """Yield the run and size of blanks made from waiting ones until none is missing or none fits.
 
     Tokens that do not fit into a blank's own run go to the run with the most room.
     """
@@ -193,10 +193,10 @@ def _refill(
 
 
 def _place(packing: _Packing, runs: BlankSpans, rng: SampleRng) -> BlankSpans:
-    """Return the blanks in their places, every way to fill a run being equally likely.
+    """Place the blanks; every way to fill a run is equally likely.
 
-    With M tokens to spare, sort as many integers in [0, M] as there are blanks: the i-th says how
-    many of the spare tokens are before the i-th blank.
+    With M tokens to spare, sort as many integers in [0, M] as there are blanks: the i-th is the
+    number of spare tokens before the i-th blank.
     """
     dealt, sizes, numbers = packing.blanks
     used = np.zeros(len(runs.rows), np.int64)
@@ -209,19 +209,20 @@ def _place(packing: _Packing, runs: BlankSpans, rng: SampleRng) -> BlankSpans:
 
 
 _NEAR = np.array([-3, -2, -1, 0, 1, 2])
-"""Offsets of the tokens near a blank: from its first token where negative, else from its end. Three
-on each side, the reference's context_mask_range."""
+"""Offsets of the tokens near a blank: negative ones from its first token, others from its end.
+Three
+on each side, as in the reference's context_mask_range."""
 
 
 class TokenPositions(NamedTuple):
-    """Tokens of texts; indexes an array [rows, width]."""
+    """Positions of tokens in texts, as an index of an array [rows, width]."""
 
     rows: Integers
     columns: Integers
 
 
 def noise_in_blanks(blanks: BlankSpans, probability: float, rng: SampleRng) -> TokenPositions:
-    """Return tokens of the blanks, each with this probability."""
+    """Choose tokens of the blanks, each with this probability."""
     owners = np.repeat(np.arange(len(blanks.rows)), blanks.sizes)
     offsets = np.arange(len(owners)) - (np.cumsum(blanks.sizes) - blanks.sizes)[owners]
     rows, columns = blanks.rows[owners], blanks.starts[owners] + offsets
@@ -232,15 +233,15 @@ def noise_in_blanks(blanks: BlankSpans, probability: float, rng: SampleRng) -> T
 def noise_in_context(
     runs: BlankSpans, blanks: BlankSpans, counts: Integers, rng: SampleRng
 ) -> TokenPositions:
-    """Return tokens near blanks, in the same run as the blank and in no blank themselves.
+    """Choose tokens near blanks that are in the same run as the blank and not in a blank.
 
     Args:
         runs: where the blanks are.
         blanks: sorted by row, then start.
-        counts: by row, how many tokens to return, as far as there are that many.
+        counts: the number of tokens to choose in each row, as far as there are enough.
         rng: the random numbers of the batch.
     """
-    # The rows are laid end to end, with more space between them than a blank looks around.
+    # The rows are laid end to end, with more space between them than the offsets reach.
     width = int((runs.starts + runs.sizes).max(initial=0)) + len(_NEAR)
     begins = blanks.rows * width + blanks.starts
     near = begins[:, None] + _NEAR + np.where(_NEAR < 0, 0, blanks.sizes[:, None])
@@ -258,7 +259,7 @@ def noise_in_context(
 
 
 class GenerationBlanks(NamedTuple):
-    """Blanks, one per row, and which of them are the end of their text."""
+    """Blanks, one per row, and whether each is the end of its text."""
 
     spans: BlankSpans
     is_end: Flags
@@ -296,7 +297,7 @@ def choose_generation_blanks(
 
 
 def _end_starts(text: TextRows, rows: Integers, starts: Integers) -> Integers:
-    """Return the first predictable token from each start on, else the last one before it."""
+    """Return the first predictable token from each start on, else the last one before the start."""
     if text.loss_mask[rows, starts].all():
         return starts
     loss_mask = text.loss_mask[rows]

@@ -1,12 +1,12 @@
-"""The text of a batch before it has blanks, its special tokens, and what a blank may cover.
+"""The text of a batch before blanks are made, its special tokens, and where blanks may be.
 
 Random numbers of samples: each is a function of the sample's key, a purpose and a counter.
 
     key of a sample ─▶ derive(key, purpose) = word ─▶ derive(word, counter) = word of a stream
 
 No generator has a state that advances, so a sample's numbers depend neither on its batch nor on
-what was drawn before. The hash is that of `shards.sampling.permutation`; a purpose never changes
-its number.
+earlier draws. The hash is that of `shards.sampling.permutation`; a purpose never changes its
+number.
 """
 
 from collections.abc import Collection, Mapping
@@ -25,7 +25,7 @@ Integers = NDArray[np.int64]
 
 
 class Purpose(IntEnum):
-    """The decision that a random number is for."""
+    """The decision that a random number is used for."""
 
     IS_SHORT = 0
     SHORT_LENGTH = 1
@@ -66,7 +66,7 @@ class SampleRng:
 
 
 def integers_below(words: Words, limits: Integers) -> Integers:
-    """Return integers in [0, limit), limits from 1 to 2^31, elementwise."""
+    """Return integers in [0, limit), elementwise; limits are from 1 to 2^31."""
     return (((words >> 32) * limits.astype(np.uint64)) >> 32).astype(np.int64)
 
 
@@ -76,7 +76,7 @@ def happens(words: Words, probability: float) -> NDArray[np.bool_]:
 
 
 def shuffled_order(groups: Integers, words: Words) -> NDArray[np.intp]:
-    """Return the indices that sort by group, a number below 2^32, and within it by word."""
+    """Return the indices that sort by group (a number below 2^32) and within a group by word."""
     return np.argsort((groups.astype(np.uint64) << 32) | (words >> 32), kind="stable")
 
 
@@ -94,9 +94,9 @@ _ABSENT = -1
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SpecialTokens:
-    """Token ids by role; -1 is a token that the tokenizer lacks and nothing needs.
+    """Token ids by role; -1 for a token that the tokenizer lacks and no option needs.
 
-    As in `shards.windows`, eos replaces cls and pad where a tokenizer lacks them.
+    As in `shards.windows`, eos replaces cls and pad if a tokenizer lacks them.
     """
 
     eos: int
@@ -109,7 +109,7 @@ class SpecialTokens:
     gmask: int
     dblock: int
     sentence_ends: NDArray[np.bool_]
-    """By id: whether a token ends a sentence."""
+    """Whether a token ends a sentence, by id."""
 
     @classmethod
     def of(
@@ -119,7 +119,7 @@ class SpecialTokens:
 
         Args:
             ids: token ids by role, `manifest.tokenizer.special`.
-            needs: the roles that the options ask for; others may be missing.
+            needs: the roles that the options need; others may be missing.
             sentence_ends: bool[vocabulary], `Vocabulary.sentence_end`.
 
         Raises:
@@ -164,7 +164,7 @@ Flags = NDArray[np.bool_]
 
 
 class TextRows(NamedTuple):
-    """Texts, one per row; all but `lengths` are [rows, width]."""
+    """Texts, one per row; all fields except `lengths` are [rows, width]."""
 
     tokens: Integers
     loss_mask: Flags
@@ -175,7 +175,7 @@ class TextRows(NamedTuple):
 
 
 class BlankSpans(NamedTuple):
-    """Runs of tokens within rows, sorted by row, then start; all are int64[n]."""
+    """Runs of tokens within rows, sorted by row, then start; all fields are int64[n]."""
 
     rows: Integers
     starts: Integers
@@ -197,7 +197,7 @@ def group_starts(groups: Integers) -> Integers:
 
 
 def running_sums(groups: Integers, values: Integers) -> Integers:
-    """Return for each value, 0 or more, the sum up to it within its group; groups are sorted."""
+    """Return the running sum of values (0 or more) within each group; groups are sorted."""
     sums = np.cumsum(values)
     first = group_starts(groups)
     before = sums[first] - values[first]
@@ -215,7 +215,7 @@ def text_rows_of(batch: Batch, *, numbered: bool) -> TextRows:
 
 
 def find_runs(text: TextRows, special: SpecialTokens) -> BlankSpans:
-    """Return the runs of tokens that a blank may cover: no prompt, no eos, no `[CLS]`.
+    """Return the runs of tokens that a blank may cover, which exclude prompts, eos and `[CLS]`.
 
     Each is as long as possible and within one document, since every document ends in eos.
     """

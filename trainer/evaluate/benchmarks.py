@@ -1,7 +1,7 @@
-"""Benchmarks of a trained model, and of one in training, by lm-evaluation-harness.
+"""Runs benchmarks of lm-evaluation-harness on a trained model or one in training.
 
-    python -m trainer.evaluate MODEL --task hellaswag=FILE    a run, a checkpoint, a published one
-    python -m trainer.train … --eval-task hellaswag=FILE      at every --eval-every
+    python -m trainer.evaluate MODEL --task hellaswag=FILE    MODEL: a run, a checkpoint or a
+    published one python -m trainer.train … --eval-task hellaswag=FILE      at every --eval-every
 
 Under a launcher each rank answers its share; the figures are the same on any number of ranks. The
 harness, which the extra `evaluate` installs, is loaded only if there is a benchmark to run.
@@ -44,12 +44,12 @@ def open_benchmarks(
     """Return the benchmarks of a model.
 
     Args:
-        files: of tasks, by name.
-        source: the model's.
-        options: says the tokenizer, where the model does not.
-        ranks: that answer together.
-        length: tokens of a row at most; None: the model's positions.
-        blank: the blank that a glm fills; None: gmask, but mask for a run without task masks.
+        files: the files of tasks, by name.
+        source: the description of the model.
+        options: options that name the tokenizer if the model does not.
+        ranks: the ranks that answer together.
+        length: the most tokens of a row; None: the model's positions.
+        blank: the blank that a glm fills; None: gmask, or mask for a run without task masks.
 
     Raises:
         UserError: there is no such task, or the file, the tokenizer or the length does not fit.
@@ -77,14 +77,14 @@ def open_benchmarks(
 
 
 def benchmarks_of(task: PretrainTask, source: ModelSource) -> "Benchmarks":
-    """Return the benchmarks of a run in training; as `open_benchmarks`."""
+    """Return the benchmarks of a run in training, as `open_benchmarks` does."""
     files = parse_tasks("--eval-task", task.config.eval_task)
     options = LoadOptions(tokenizer=task.config.tokenizer)
     return open_benchmarks(files, source, options, ranks=task.state.ranks)
 
 
 def answers_of(model: GLM) -> "ForwardEval":
-    """Return a function from a batch to its losses by a model, on the model's device."""
+    """Return a function that computes a model's losses of a batch on the model's device."""
     device = model.word_embeddings.weight.device
 
     def answer(batch: dict[str, Tensor]) -> LossSums:
@@ -95,7 +95,7 @@ def answers_of(model: GLM) -> "ForwardEval":
 
 
 def print_figures(benchmarks: "Benchmarks", answer: "ForwardEval") -> None:
-    """Print what a model's answers are worth, accuracies with their standard error.
+    """Print the figures of a model's answers, accuracies with their standard errors.
 
     All ranks call this.
     """
@@ -113,7 +113,7 @@ def print_figures(benchmarks: "Benchmarks", answer: "ForwardEval") -> None:
 
 
 def main_figures(figures: "Figures") -> str:
-    """Return the main figures of benchmarks, for the line of a step."""
+    """Return the main figures of benchmarks for the log line of a step."""
     return "  ".join(
         " ".join([name, *(f"{one} {own[one]:.4g}" for one in TASK_FIGURES if one in own)])
         for name, own in figures.items()

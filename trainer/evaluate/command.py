@@ -16,7 +16,7 @@ from trainer.load_options import OPENED, LoadOptions
 MASK, GMASK = "mask", "gmask"
 """The blanks that a glm may fill in a benchmark."""
 BATCH_TOKENS = 8192
-"""Of a batch of a benchmark, with its padding, unless a row alone is longer."""
+"""The most tokens of a benchmark's batch, padding included, unless a single row is longer."""
 _ASKED = "data and benchmarks"
 _OF_TASKS = ("length", "blank", "tokenizer")
 
@@ -29,7 +29,7 @@ def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
         texts: NAME=FILE.
 
     Raises:
-        UserError: a text is none, there is no such file, or a name is given twice.
+        UserError: a text has another form, there is no such file, or a name is given twice.
     """
     files: dict[str, Path] = {}
     for text in texts:

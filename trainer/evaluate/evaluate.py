@@ -14,7 +14,7 @@ from trainer.pretraining import evaluate
 
 
 def evaluate_model(command: Evaluate, ranks: Ranks) -> int:
-    """Print what a model knows of held-out text and of tasks."""
+    """Print a model's figures on held-out text and on tasks."""
     options: LoadOptions = command
     if ranks.world > 1 and command.device is None:
         options = replace(command, device=str(ranks.device))
@@ -51,7 +51,7 @@ def _print_tally(tally: LossTally | None, ranks: Ranks) -> None:
     """Print the figures of held-out text.
 
     Raises:
-        CollectiveError: there is none.
+        CollectiveError: there is no held-out text.
     """
     if tally is None:
         raise CollectiveError(

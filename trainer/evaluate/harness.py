@@ -3,8 +3,8 @@
     causal   text, then continuation                        the two encoded as one
     glm      [CLS] text [gMASK] eos | sop continuation      encoded apart, without an end token
 
-Its tasks have the texts and the metrics. All ranks hold all of them, and answer their share
-of the batches, which are the same on any number of ranks, and so are the figures, to the last bit.
+The harness's tasks define the texts and the metrics. Every rank has all tasks and answers its share
+of the batches. Batches, and so all figures to the last bit, are the same on any number of ranks.
 """
 
 import io
@@ -49,19 +49,19 @@ _OWN = Path(__file__).parents[1] / "configs" / "benchmarks"
 
 Tokens = Sequence[int]
 ForwardEval = Callable[[dict[str, torch.Tensor]], LossSums]
-"""From a batch to its losses, without gradients."""
+"""Computes the losses of a batch without gradients."""
 Figures = dict[str, dict[str, float]]
-"""By task and name."""
+"""Figures by task and name."""
 
 
 def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
     """Return the harness's tasks by name, with the items of local files.
 
     Args:
-        files: JSON lines as the task's dataset has them, by name.
+        files: files of JSON lines in the format of the task's dataset, by name of the task.
 
     Raises:
-        UserError: there is no such task, or its items are not as it has them.
+        UserError: there is no such task, or items have another form.
     """
     with TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):  # it shows progress
         manager = lm_eval.tasks.TaskManager(include_defaults=False)
@@ -72,7 +72,7 @@ def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
             try:
                 (task,) = manager.load([str(path)])["tasks"].values()
                 task.build_all_requests(limit=None, rank=0, world_size=1)
-            except Exception as error:  # whatever the task's code makes of an item
+            except Exception as error:  # any error of the task's code on an item
                 raise UserError(
                     f"{file} does not hold items of {name} ({one_line(error)}): expected JSON "
                     "lines with the fields that lm-evaluation-harness reads."
@@ -82,7 +82,7 @@ def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
 
 
 def _description(name: str, file: Path) -> dict[str, Any]:
-    """Return a task's YAML, as JSON, with a local file instead of its dataset."""
+    """Return a task's YAML as JSON, with a local file instead of its dataset."""
     return {
         "include": str(_file_of(_OTHER_NAMES.get(name, name))),
         "task": name,
@@ -93,10 +93,10 @@ def _description(name: str, file: Path) -> dict[str, Any]:
 
 
 def _file_of(name: str) -> Path:
-    """Return the file of a task; the harness's own index of all takes half a minute to make."""
+    """Return the file of a task without the harness's index, which takes half a minute."""
     root = Path(lm_eval.tasks.__file__).parent
     is_it = re.compile(rf"^task: *[\"']?{re.escape(name)}[\"']?\s*$", re.MULTILINE)
-    # A folder that begins like the task is the likeliest.
+    # Folders whose name begins the task's name come first.
     likely = sorted(root.rglob("*.yaml"), key=lambda path: not name.startswith(path.parent.name))
     for path in (*_OWN.iterdir(), *likely):
         if is_it.search(path.read_text("utf-8")):
@@ -108,18 +108,18 @@ def _file_of(name: str) -> Path:
 
 
 class _StoppedError(Exception):
-    """The run was asked to stop."""
+    """The run has to stop."""
 
 
 @dataclass(kw_only=True, eq=False)
-class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
+class Benchmarks(TemplateLM):  # type: ignore[misc]  # the harness has no types
     """Tasks, and the interface by which the harness runs them on a model."""
 
     tasks: Mapping[str, Any]
-    """Of `load_tasks`."""
+    """The result of `load_tasks`."""
     tokenizer: TextTokenizer
     length: int
-    """Tokens of a row at most."""
+    """The most tokens of a row."""
     mask: int | None
     """The id of the blank; None for a causal model."""
     ranks: Ranks
@@ -127,9 +127,10 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
 
     def __post_init__(self) -> None:
         super().__init__()
-        # A causal row lacks the last token, and a glm's too: it has [CLS], the blank, eos and sop.
+        # A causal row lacks the last token; so does a glm's, which has [CLS], the blank, eos and
+        # sop.
         self._room = self.length + (1 if self.mask is None else -3)
-        # How the harness encodes a text and what follows: as one, or apart.
+        # Whether the harness encodes a text and its continuation together or separately.
         self.backend = "causal" if self.mask is None else "seq2seq"
 
     def score(self, answer: ForwardEval, *, stop: Callable[[], int] = lambda: 0) -> Figures | None:
@@ -138,26 +139,26 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
         All ranks call this.
 
         Args:
-            answer: all ranks call it equally often: at ZeRO stage 3 they lend each other the
-                weights.
+            answer: computes losses; all ranks call it equally often, because at ZeRO stage 3 they
+                exchange weights.
             stop: called after each batch, with the same result on all ranks; nonzero: return None.
 
         Raises:
-            UserError: an answer does not fit in a row, or a task lets the model write.
+            UserError: an answer does not fit in a row, or a task needs generated text.
         """
         self._answer, self._stop, self._is_finite = answer, stop, True
-        self._stream = sys.stderr  # before the harness's own progress is hidden
+        self._stream = sys.stderr  # before the harness's progress is hidden
         try:
             with redirect_stderr(io.StringIO()):  # it shows progress
                 found = evaluate(self, {"tasks": self.tasks}, bootstrap_iters=0, log_samples=False)
         except _StoppedError:
             return None
-        assert found is not None  # each rank is the first to the harness
+        assert found is not None  # to the harness, each rank is the first
         return {
             name: {
                 figure.removesuffix(",none"): value if self._is_finite else float("nan")
                 for figure, value in found["results"][name].items()
-                if isinstance(value, float)  # of errors it says "N/A" without bootstrap samples
+                if isinstance(value, float)  # standard errors are "N/A" without bootstrap samples
             }
             for name in self.tasks
         }
@@ -170,7 +171,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
         return self.tokenizer.encode(string)
 
     def _row(self, context: Tokens, answer: Tokens) -> Row:
-        """Return the row that asks for an answer; a long context loses its beginning."""
+        """Return the row of a context and an answer; a long context loses its beginning."""
         room = self._room - (1 if self.mask is None else 0)
         if len(answer) > room:
             raise UserError(
@@ -188,7 +189,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
     def _loglikelihood_tokens(
         self, requests: Sequence[tuple[Any, Tokens, Tokens]], **_: Any
     ) -> list[tuple[float, bool]]:
-        """Return how probable answers are, and whether each token is the most probable one."""
+        """Return each answer's log-likelihood, and whether all its tokens are the most probable."""
         rows = [self._row(context, answer) for _, context, answer in requests]
         sums = torch.zeros(3, len(rows), dtype=torch.float64)
         batches = _batches([len(row) for row in rows], self.batch_tokens)
@@ -216,7 +217,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # it has no types
         return [(-loss, right == count) for loss, right, count in sums.T.tolist()]
 
     def loglikelihood_rolling(self, requests: Sequence[Any], **_: Any) -> list[float]:
-        """Return how probable texts are, through windows that do not overlap."""
+        """Return the log-likelihoods of texts, computed in windows that do not overlap."""
         windows = [
             [
                 (None, *make_disjoint_window(window))

@@ -1,4 +1,4 @@
-"""The held-out text of a trained model's run."""
+"""Opens the held-out text of a trained model's run."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +16,7 @@ from trainer.import_weights.loaded_model import ModelSource
 
 
 def _held_out_run(source: ModelSource, data: Sequence[str]) -> Run:
-    """Return the run of a model at its step, on its data or on others.
+    """Return the run of a model at the model's step, with its own data or other data.
 
     Args:
         source: of the model.
@@ -45,7 +45,7 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> Run:
 
 
 def _run_of_windows(source: ModelSource, data: Sequence[str]) -> Run:
-    """Return a run that reads data in the windows of a model that is not of one of our runs.
+    """Return a run with the windows of a model that comes from none of our runs.
 
     Raises:
         UserError: there are no data.
@@ -64,13 +64,13 @@ def _run_of_windows(source: ModelSource, data: Sequence[str]) -> Run:
 def open_held_out(
     source: ModelSource, data: Sequence[str], *, eval_samples: int, ranks: Ranks
 ) -> RunData:
-    """Return the data of a model's run, as it cut windows and made blanks; all ranks call this.
+    """Return the data of a model's run with its windows and blanks; all ranks call this.
 
     Args:
         source: of the model.
         data: other ones, as `--data` has them; none: the run's own.
-        eval_samples: windows that are read, as `--eval-samples`.
-        ranks: that read them.
+        eval_samples: the number of windows to read, as with `--eval-samples`.
+        ranks: the ranks that read the windows.
 
     Raises:
         UserError: the data cannot be read, or do not fit the model.

@@ -1,10 +1,10 @@
-"""An export: options in, a folder out that is whole or absent.
+"""Exports a model to a folder that is either whole or absent.
 
-Files are made in `.tmp-export-NAME` next to the output, and renamed when all of them are on the
-disk. The next export to the same output removes the files that a killed one left there.
+Files are written to `.tmp-export-NAME` next to the output, which is renamed when all files are on
+the disk. The next export to the same output removes the files that a killed one left there.
 
     hf            GPT2LMHeadModel.from_pretrained(OUTPUT) and AutoTokenizer read it
-    safetensors   names and layout are ours, which are those of THUDM/GLM; --init-from reads it back
+    safetensors   with the names and layout of THUDM/GLM, which are also ours; --init-from reads it
 """
 
 import os
@@ -40,7 +40,7 @@ from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import TextTokenizer
 
 _ONE_FILE = 2**62
-"""Bytes that no model has."""
+"""More bytes than any model has, so that weights are written to one file."""
 _TOKENIZER = "tokenizer.json"
 _NO_TOKENIZER = (
     "no tokenizer's files: the run does not hold them; give --tokenizer and export again, or copy "
@@ -61,8 +61,8 @@ def export(options: ExportOptions) -> list[str]:
         options: the model, the form and the output.
 
     Raises:
-        UserError: there is no model, the form cannot hold it, or the output exists.
-        DamageError: a file of it is damaged.
+        UserError: there is no model, the form does not support it, or the output exists.
+        DamageError: a file of the model is damaged.
     """
     _check_output(options.output)
     if not torch.accelerator.is_available():
@@ -97,7 +97,7 @@ def export(options: ExportOptions) -> list[str]:
 
 @contextmanager
 def _new_folder(output: Path) -> Iterator[Path]:
-    """Yield a folder that becomes the output, on the disk, when the block ends."""
+    """Yield a folder that is synced to the disk and renamed to the output when the block ends."""
     output = output.resolve()
     place = output.parent / f".tmp-export-{output.name}"
     staged = place / "files"
@@ -116,7 +116,7 @@ def _new_folder(output: Path) -> Iterator[Path]:
 
 
 def _check_output(output: Path) -> None:
-    """Refuse a folder that would be changed, or removed under the user's feet."""
+    """Refuse an output folder that exists or whose replacement would delete the user's files."""
     if Path.cwd().is_relative_to(output.resolve()):
         raise UserError(
             f"--output {output} is the folder that you are in: name one to be made in it, as "
@@ -132,10 +132,10 @@ def _check_output(output: Path) -> None:
 
 
 def _state(source: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
-    """Return the weights of a model in a type.
+    """Return the weights of a model, converted to a type.
 
     Raises:
-        UserError: they do not fit the model, are not finite, or the type cannot hold them.
+        UserError: weights do not fit the model, are not finite, or are out of the type's range.
         DamageError: a file is damaged.
     """
     weights = read_weights(source.path, vocab_size=source.shape.vocab_size)
@@ -144,7 +144,7 @@ def _state(source: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
     state = {}
     for name in shapes:
         value = weights.read(name).detach()
-        state[name] = value.to(dtype, copy=True)  # whose bytes no other tensor shares
+        state[name] = value.to(dtype, copy=True)  # no other tensor shares these bytes
         if bool(state[name].isfinite().all()):
             continue
         if bool(value.isfinite().all()):
@@ -171,7 +171,7 @@ def _write_weights(state: Mapping[str, Tensor], folder: Path, options: ExportOpt
 def _config(
     source: ModelSource, tokenizer: TextTokenizer | None, options: ExportOptions
 ) -> dict[str, Any]:
-    """Return the config.json.
+    """Return the content of config.json.
 
     Raises:
         UserError: --vocabulary does not fit the model.
@@ -206,11 +206,11 @@ def _config(
 
 
 def _tokenizer(source: ModelSource, load_options: LoadOptions) -> TextTokenizer | None:
-    """Return the tokenizer; None if no flag names one and the data do not hold theirs.
+    """Return the tokenizer; None if no flag names one and the data do not include theirs.
 
     Raises:
-        UserError: the one that a flag names cannot be used.
-        DamageError: the one that is held is damaged.
+        UserError: the tokenizer that a flag names cannot be used.
+        DamageError: the tokenizer in the data is damaged.
     """
     try:
         return find_tokenizer(source, load_options)
@@ -221,7 +221,7 @@ def _tokenizer(source: ModelSource, load_options: LoadOptions) -> TextTokenizer 
 
 
 def _special_of_data(source: ModelSource) -> Mapping[str, int]:
-    """Return the special tokens in the manifest of the data, if the data are there."""
+    """Return the special tokens in the manifest of the data, if the data exist here."""
     for directory in source.data:
         with suppress(UserError):
             return read_manifest(any_path(directory)).tokenizer.special
@@ -231,7 +231,7 @@ def _special_of_data(source: ModelSource) -> Mapping[str, int]:
 def _write_tokenizer(
     source: ModelSource, tokenizer: TextTokenizer | None, folder: Path, options: ExportOptions
 ) -> list[str]:
-    """Write the tokenizer as one file, and its settings for transformers; say what is missing."""
+    """Write the tokenizer's file and settings for transformers; return lines on missing parts."""
     if tokenizer is None:
         return [_NO_TOKENIZER]
     text = tokenizer.transformers_json()
@@ -252,7 +252,7 @@ def _write_tokenizer(
 
 
 def _parameter_shapes(config: ModelConfig) -> dict[str, torch.Size]:
-    """Return the shapes of a model's parameters by name, without making them."""
+    """Return the shapes of a model's parameters by name, without allocating the parameters."""
     with torch.device("meta"):
         model = GLM(config)
     return {name: parameter.shape for name, parameter in model.named_parameters()}

@@ -31,10 +31,10 @@ class ExportOptions:
     tokenizer: str | None = same_option(LoadOptions, "tokenizer")
 
     def __post_init__(self) -> None:
-        """Refuse what a form does not have.
+        """Refuse flags that a form does not have.
 
         Raises:
-            UserError: a flag does not belong to it.
+            UserError: a flag does not belong to the form.
         """
         if self.vocabulary is not None and self.to != TRANSFORMERS:
             raise UserError(f"--vocabulary is for --to {TRANSFORMERS}, not {self.to}.")
