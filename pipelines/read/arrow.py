@@ -1,6 +1,6 @@
-"""Reads Arrow IPC files, as Dataset.save_to_disk writes them: a record is a row, as in Parquet.
+"""Reads Arrow IPC files, as Dataset.save_to_disk writes them: each row is a record, as in Parquet.
 
-A file is one split: where its rows begin is not known before it is read.
+A file is one split, because the positions of its rows are unknown until it is read.
 """
 
 import io
@@ -18,14 +18,14 @@ from pipelines.read.stream import ByteStream, StreamFile, skip_rest, stream_of, 
 from shards.errors import UserError
 
 _FILE = b"ARROW1\0\0"
-"""The first bytes of the form with a footer; a stream follows."""
+"""The first bytes of the file format, which has a footer; the stream format has none of them."""
 
 
 class ArrowReader(StreamReader):
     """Reads the rows of one file."""
 
     def __init__(self, split: FileSplit, reading: InputFormat) -> None:
-        """Make a reader of a split."""
+        """Create a reader of a split."""
         super().__init__(split, reading)
         self._rows = TableRows(reading)
 
@@ -40,7 +40,7 @@ class ArrowReader(StreamReader):
             yield Damage(row, 0, self.cut, b"")
 
     def _batches(self, stream: ByteStream) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of a file up to its end or to damage, which makes it `cut`."""
+        """Yield the batches of a file up to its end or to damage; damage sets `cut`."""
         source = StreamFile(stream)
         try:
             with open_arrow(io.BufferedReader(source), self.split.path) as batches:
@@ -56,10 +56,10 @@ class ArrowReader(StreamReader):
 
 
 def open_arrow(file: io.BufferedReader, path: str) -> pa.RecordBatchReader:
-    """Return the batches of an opened Arrow file, of the form with a footer or without.
+    """Return the batches of an open Arrow file, in the file format or the stream format.
 
     Raises:
-        UserError: It is not an Arrow file.
+        UserError: The file is not an Arrow file.
     """
     if file.peek(len(_FILE)).startswith(_FILE):
         file.read(len(_FILE))
@@ -77,7 +77,7 @@ def arrow_columns(path: str) -> list[str]:
     """Return the columns of an Arrow file.
 
     Raises:
-        UserError: It cannot be opened, or is not an Arrow file.
+        UserError: The file cannot be opened, or is not an Arrow file.
     """
     with open_input(path) as handle, readable(path):
         source = StreamFile(stream_of(handle, whole_file(handle, path)))

@@ -1,4 +1,4 @@
-"""A reader that stops early, and knows how much of the file it took."""
+"""A reader that stops early, and records how much of the file it has read."""
 
 import time
 from collections.abc import Iterator
@@ -10,17 +10,18 @@ from pipelines.read.record import Damage, Record
 
 
 class BoundedReader(RecordReader):
-    """Reads a split until it has read some bytes, or its time is over."""
+    """Reads a split until it has read a given number of bytes or its time is over."""
 
     def __init__(self, reader: RecordReader, *, seconds: float, units: int, packed: bool) -> None:
-        """Make one.
+        """Create a reader that stops early.
 
         Args:
-            reader: Reads a split.
-            seconds: After how long to stop.
-            units: Bytes or rows, as the reader counts offsets, after which to stop.
-            packed: The file is compressed, or in a corpus's own format. The stored bytes of
-                records are known only where `done` makes a step; reading continues until one.
+            reader: The reader of the split.
+            seconds: The time after which the reader stops.
+            units: The number of bytes or rows, as the reader counts offsets, after which it stops.
+            packed: Whether the file is compressed or in a corpus's custom format. The stored size
+                of records is then known only when `done` increases, so reading continues until it
+                does.
         """
         super().__init__(reader.split, replace(reader.reading, bad_utf8=REJECT, nul=REJECT))
         self.crc32c = 0
@@ -59,7 +60,7 @@ class BoundedReader(RecordReader):
 
     @property
     def consumed(self) -> float:
-        """How much of [split.start, split.end) the yielded records take up."""
+        """The size of the yielded records, as part of [split.start, split.end)."""
         if self._ended:
             return float(self.split.end - self.split.start)
         if not self._packed:

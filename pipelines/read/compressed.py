@@ -1,6 +1,6 @@
-"""The content of compressed files, piece by piece: gzip, zstd, bzip2 and xz.
+"""Decompresses gzip, zstd, bzip2 and xz files piece by piece.
 
-A file may consist of several members (frames, streams), as the command line tools accept it.
+Like the command-line tools, it accepts files with several members (frames, streams).
 """
 
 import bz2
@@ -15,7 +15,7 @@ import zstandard
 Failure = Literal["truncated", "bad-archive"]
 
 SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
-"""How each ending of a file name says the file is compressed."""
+"""The compression format of each file name extension."""
 
 _MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh", "xz": b"\xfd7zXZ"}
 _MAGIC_BYTES = 4
@@ -23,13 +23,13 @@ _BLOCK_BYTES = 64 << 10
 _PIECE_BYTES = 16 << 10
 _STEP_BYTES = 2 << 10
 _FIRST_BYTES = 64
-"""Size of the first pieces and steps, so that damage costs little of a small file."""
+"""The size of the first pieces and steps, so that damage loses little of a small file."""
 _GROWTH = 16
-"""A piece is at most this part of the bytes read before it."""
+"""The largest size of a piece, as a fraction of the bytes read before it."""
 _CHECKSUM_BYTES = 4
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _MAX_WINDOW_BYTES = 1 << 31
-"""The largest window of a zstd frame (--long=31), and most memory for a stream of xz."""
+"""The largest window of a zstd frame (--long=31), and the largest memory for an xz stream."""
 _UNPACKERS: Mapping[str, Callable[[], Any]] = {
     "bzip2": bz2.BZ2Decompressor,
     "zstd": lambda: zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj(),
@@ -41,16 +41,16 @@ class Stored(Protocol):
     """The bytes of a compressed file."""
 
     offset: int
-    """Offset of the bytes that read() returns next."""
+    """The offset of the bytes that read() returns next."""
     size: int
-    """Size of the file."""
+    """The size of the file in bytes."""
 
     def read(self, size: int, /) -> bytes:
         """Return the next bytes, fewer than `size` only at the end of the file."""
 
 
 def compression(path: str) -> str | None:
-    """Return the codec of a file by the ending of its name; None if it is not compressed."""
+    """Return the codec that a file name's extension stands for; None if it is not compressed."""
     path = path.lower()
     return next((codec for suffix, codec in SUFFIXES.items() if path.endswith(suffix)), None)
 
@@ -67,22 +67,22 @@ def unpack(stored: Stored, codec: str) -> Generator[bytes, None, Failure | None]
     """Yield the content of a compressed file in pieces of bounded size, however much it expands.
 
     Returns:
-        Why it had to stop before the file's end, None if it reached it. Content before damage is
-        yielded, except for the last few KiB at most.
+        The reason for stopping before the end of the file; None if the end was reached. Content
+        before damage is yielded, except for a few KiB at most.
     """
     try:
         yield from _gunzip(stored) if codec == "gzip" else _members(stored, codec)
     except EOFError:
         return "truncated"
     except (OSError, zlib.error, zstandard.ZstdError, lzma.LZMAError) as error:
-        if isinstance(error, OSError) and error.errno:  # of the disk, not of the content
+        if isinstance(error, OSError) and error.errno:  # The disk failed.
             raise
         return "bad-archive"
     return None
 
 
 def _gunzip(stored: Any) -> Iterator[bytes]:
-    """Yield the content of all members; zeros may follow each, as gunzip accepts them."""
+    """Yield the content of all members; like gunzip, accept zeros after each."""
     size = _FIRST_BYTES
     with gzip.GzipFile(fileobj=stored) as file:
         while piece := file.read1(size):
@@ -91,15 +91,15 @@ def _gunzip(stored: Any) -> Iterator[bytes]:
 
 
 def _members(stored: Stored, codec: str) -> Iterator[bytes]:
-    """Yield the content of all frames (zstd) or streams (bzip2, xz); raise where they are damaged.
+    """Yield the content of all frames (zstd) or streams (bzip2, xz).
 
-    A call that raises loses its output, and zstandard's has no bound. So each is given only a few
-    bytes: one that meets damage seldom holds the end of the good block before it, and a block of
-    zstd, of at most 128 KiB, takes four bytes or more.
+    A call that raises loses its output, and zstandard does not limit the output of a call. So each
+    call gets only a few bytes: a call that meets damage then seldom contains the end of the good
+    block before it. A zstd block expands to at most 128 KiB and takes at least four bytes.
 
     Raises:
-        EOFError: The last one has no end.
-        OSError, ZstdError: One is damaged, or something else is in its place.
+        EOFError: The last frame or stream is incomplete.
+        OSError, ZstdError: A frame or stream is damaged, or other data follows.
     """
     bound = () if codec == "zstd" else (_PIECE_BYTES,)
     steps = _steps(stored)
@@ -123,14 +123,14 @@ def _members(stored: Stored, codec: str) -> Iterator[bytes]:
 
 
 def _behind_zeros(data: bytes, steps: Iterator[bytes]) -> bytes:
-    """Return the next bytes of a file that follow the zeros which may pad a stream of xz."""
+    """Return the next bytes of a file after the zeros that may pad an xz stream."""
     while data and not (data := data.lstrip(b"\0")):
         data = next(steps, b"")
     return data
 
 
 def _steps(stored: Stored) -> Iterator[bytes]:
-    """Yield the bytes of a file in small steps; the checksum that may end it is one of its own."""
+    """Yield the bytes of a file in small steps; a checksum at the end gets a step of its own."""
     while block := stored.read(_BLOCK_BYTES):
         size = _FIRST_BYTES if stored.offset <= _BLOCK_BYTES else _STEP_BYTES
         is_last = stored.offset == stored.size

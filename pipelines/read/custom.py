@@ -1,7 +1,7 @@
-"""Reads files in a custom format: a function of the corpus makes records of a stream of bytes.
+"""Reads files in a custom format: a function of the corpus turns a byte stream into records.
 
-A file is one split. Records are numbered as the function yields them: a record's offset is its
-number, its length 1, as for the rows of a table.
+A file is one split. Records are numbered in the order in which the function yields them. The offset
+of a record is its number and its length is 1, as for the rows of a table.
 """
 
 import io
@@ -15,7 +15,7 @@ from shards.errors import UserError
 
 
 class CustomReader(StreamReader):
-    """Reads one file; a record with more bytes and characters than allowed is damage."""
+    """Reads one file; a record that exceeds the size limit, in bytes and characters, is damage."""
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         number = -1
@@ -32,7 +32,7 @@ class CustomReader(StreamReader):
             yield from self.reading.read(io.BufferedReader(source, io.DEFAULT_BUFFER_SIZE))
             skip_rest(stream)
         except UserError as error:
-            if source.error:  # whatever became of it in the function
+            if source.error:  # The function may have handled or hidden the error.
                 raise source.error from error
             raise UserError(f"The input {self.split.path}: {error}") from error
 
@@ -40,7 +40,7 @@ class CustomReader(StreamReader):
         if isinstance(item, BrokenRecord):
             return Damage(number, 1, item.reason, item.raw[:WHOLE_BYTES])
         values = [value for value in item.values() if isinstance(value, str | bytes)]
-        # The raw bytes of a page say how large it is, and what to keep of it if it is rejected.
+        # A rejected record keeps the beginning of its longest bytes value.
         raw = max((value for value in values if isinstance(value, bytes)), key=len, default=b"")
         size = sum(map(len, values))
         if size > self.reading.max_record_bytes:

@@ -1,11 +1,11 @@
-"""The encoding of text that is not UTF-8, by its first bytes."""
+"""Guesses the encoding of text that is not UTF-8 from its first bytes."""
 
 import codecs
 from collections.abc import Mapping
 
 
 def iconv(encoding: str) -> str:
-    """Return the command that converts text in an encoding that this module names."""
+    """Return the iconv command that converts text from an encoding named in this module."""
     return f"iconv -f {encoding.split(maxsplit=1)[0]} -t UTF-8 FILE > NEW"
 
 
@@ -22,24 +22,24 @@ _ENCODINGS: Mapping[str, frozenset[str]] = {
     "EUC-JP": _KANA,
     "CP949 (EUC-KR)": _HANGUL,
 }
-"""Encodings, each with characters of which nearly every text in it has some: the bytes of one
-encoding mostly spell characters in the others, too, but rare ones. The first word of each is the
-name that iconv and Python take."""
+"""Encodings, each with characters that occur in nearly every text in that encoding. Decoded with
+another of these encodings, the same bytes usually give valid but rare characters. The first word
+of each key is the name that iconv and Python accept."""
 
 _MIN_COMMON = 0.03
-"""Share of such characters, of all that are not ASCII, below which an encoding is not named."""
+"""The minimum share of such characters among all non-ASCII ones for an encoding to be named."""
 _MIN_WIDE_BYTES = 16
 _MIN_ZEROS = 0.02
-"""Of the bytes at even or at odd places, in a text of two bytes for each character: its ASCII."""
+"""The minimum share of zeros at even or at odd offsets in a two-byte encoding (its ASCII text)."""
 
 
 def other_encoding(head: bytes) -> str | None:
-    """Return the encoding that a text is in if it is not UTF-8; None where that is not known.
+    """Return the encoding of a text that is not UTF-8; None if it is UTF-8 or unknown.
 
     Args:
-        head: Its first bytes, which may end within a character.
+        head: The first bytes of the text, which may end within a character.
     """
-    # A few broken bytes in UTF-8 make no other encoding.
+    # A few invalid bytes in UTF-8 do not mean another encoding.
     foreign = [character for character in head.decode(errors="replace") if character > "\x7f"]
     if 2 * foreign.count("\ufffd") <= len(foreign):
         return None
@@ -49,7 +49,7 @@ def other_encoding(head: bytes) -> str | None:
 
 
 def _share_common(head: bytes, encoding: str) -> float:
-    """Return the share of common characters in a text; 0 if it is not in this encoding."""
+    """Return the share of common characters in a text; 0 if the text is not in this encoding."""
     codec, _, _ = encoding.partition(" ")
     try:
         text = codecs.getincrementaldecoder(codec)().decode(head)
@@ -60,7 +60,7 @@ def _share_common(head: bytes, encoding: str) -> float:
 
 
 def wide_encoding(head: bytes) -> str:
-    """Return the encoding of a text whose characters take two or four bytes; "" if they do not."""
+    """Return the encoding of a text with two or four bytes per character; "" if there is none."""
     for mark, encoding in _WIDE_MARKS.items():
         if head.startswith(mark):
             return encoding
@@ -76,7 +76,7 @@ def wide_encoding(head: bytes) -> str:
 
 
 def _is_text(content: bytes, encoding: str) -> bool:
-    """Return whether bytes are text in an encoding; the last character may be cut."""
+    """Return whether bytes are text in an encoding; the last character may be incomplete."""
     try:
         text = codecs.getincrementaldecoder(encoding)().decode(content)
     except UnicodeDecodeError:

@@ -1,4 +1,4 @@
-"""The fields of records: their types, how long they are, and which one holds the text."""
+"""The fields of records: their types and lengths, and which one contains the text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,17 +7,17 @@ from typing import Any
 from pipelines.read.record import Record
 
 MAX_FIELDS = 200
-"""Fields that are distinguished; records that use keys as values have any number."""
+"""The number of fields that are listed; records that use data as keys have any number of fields."""
 
 NAMES_SHOWN = 12
-"""Fields of records that a message names."""
+"""The number of field names that a message lists."""
 _MAX_NAME = 60
 
 _MAX_DEPTH = 4
 MIN_PRESENT = 0.5
-"""Share of the records that have the field of the text."""
+"""The share of records that should have the text field."""
 _MIN_PROSE = 8.0
-"""Letters that a text has on average, at least."""
+"""The minimum average number of letters in a text."""
 _TYPES = {
     str: "text",
     bytes: "bytes",
@@ -33,17 +33,17 @@ class Field:
     """One field of the records."""
 
     name: str
-    """With dots for a field in a field."""
+    """The name, with dots for nested fields."""
     types: tuple[str, ...]
-    """The most frequent first."""
+    """The types of the values, the most frequent first."""
     present: float
-    """Share of the records that have it."""
+    """The share of records that have the field."""
     chars: float
-    """Mean length of its texts; 0 where it holds none."""
+    """The mean length of the field's texts; 0 if it has none."""
     prose: float
-    """Mean number of its texts' letters, where they are words and not addresses or codes."""
+    """The mean number of letters in the field's texts; 0 for texts that are addresses or codes."""
     example: str
-    """The first text that is not empty, or value."""
+    """The first text that is not empty, or else the first value."""
 
 
 def fields_of(records: Sequence[Record]) -> list[Field]:
@@ -57,9 +57,9 @@ def fields_of(records: Sequence[Record]) -> list[Field]:
 
 
 def text_field(fields: Sequence[Field]) -> str:
-    """Return the name of the field that looks most like texts; "" if none does.
+    """Return the name of the field that most resembles running text; "" if no field does.
 
-    One that half of the records have goes before those that fewer have.
+    Fields that half of the records have are preferred to rarer fields.
     """
     likely = [f for f in fields if f.prose >= _MIN_PROSE]
     frequent = [f for f in likely if f.present >= MIN_PRESENT]
@@ -67,13 +67,13 @@ def text_field(fields: Sequence[Field]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the names of fields for a message: the first of them, and how many more there are."""
+    """Return field names for a message: the first few, and the number of the others."""
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{', '.join(map(short, names[:NAMES_SHOWN]))}{more}"
 
 
 def short(text: str, *, most: int = _MAX_NAME) -> str:
-    """Return a text, cut with an ellipsis if it has more characters than `most`."""
+    """Return a text; if it has more than `most` characters, cut it and add an ellipsis."""
     return text if len(text) <= most else f"{text[:most]}…"
 
 
@@ -109,7 +109,7 @@ def _type(value: Any) -> str:
 
 
 def _letters(text: str) -> float:
-    """Return how many letters a text has; 0 for addresses, codes and dates, which have no words."""
+    """Return the number of letters in a text; 0 for addresses, codes and dates."""
     words = text.split()
     if text.isascii() and len(words) < 2:  # noqa: PLR2004 - one word is no text
         return 0.0

@@ -1,4 +1,4 @@
-"""The files of a run's inputs: found, named, and opened for reading.
+"""Finds, names and opens the input files of a run.
 
 An input is a path (local_files.py), a URL (remote_files.py) or a dataset of the Hugging Face hub
 (hub.py).
@@ -26,7 +26,7 @@ from shards.storage.address import is_url
 NAME = re.compile(r"[A-Za-z0-9_.-]+")
 
 _DESCRIPTIONS = ("state.json", "dataset_info.json", "dataset_dict.json")
-"""Files in which Dataset.save_to_disk and DatasetDict.save_to_disk describe their Arrow files."""
+"""Files in which the save_to_disk methods of Dataset and DatasetDict describe their Arrow files."""
 
 _LOG = logging.getLogger("corpusmill")
 _LOCAL = re.compile("^(file|local)://")
@@ -35,12 +35,12 @@ _LOCAL = re.compile("^(file|local)://")
 def match_inputs(
     specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
 ) -> list[InputFile]:
-    """Return the files that `specs` name, as `list_inputs` does, if all can be read.
+    """Return the files that `specs` name, like `list_inputs`, if all of them can be read.
 
-    Files that are left out are logged.
+    Skipped files are logged.
 
     Raises:
-        UserError: As list_inputs; or something cannot be read or is empty.
+        UserError: As for list_inputs, or a file or folder cannot be read or is empty.
     """
     listing = list_inputs(specs, pattern=pattern, default_name=default_name)
     listing.check()
@@ -55,18 +55,18 @@ def list_inputs(
     default_name: str,
     growing: bool = False,
 ) -> Listing:
-    """Return the files that `specs` name, sorted by (source, relative), and what cannot be read.
+    """Return the files that `specs` name, sorted by (source, relative), and unreadable ones.
 
     Args:
-        specs: Each is a folder, a file or a glob, as a path or a URL that fsspec knows
-            (s3://bucket/folder), or hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]], or NAME= followed
-            by one of these. A path that exists is taken literally, even if it contains an equals
-            sign. Several paths without a name are one input; the files of each are named by their
-            paths below the folder that all paths have in common.
-        pattern: Which files of a folder count, for example `part-*.json`, or several such
-            patterns; subfolders included.
-        default_name: The name of the input without a name.
-        growing: Files come and go: a folder or glob need not match any yet.
+        specs: Each spec is a folder, a file or a glob, as a path or a URL that fsspec knows
+            (s3://bucket/folder), or hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]], or NAME= followed by
+            one of these. A path that exists is taken literally, even if it contains an equals
+            sign. Several paths without a name are one input, whose files are named relative to the
+            deepest folder that contains all these paths.
+        pattern: The pattern, or patterns, of the files to read in a folder and its subfolders, for
+            example `part-*.json`.
+        default_name: The name for the input that has no name.
+        growing: Whether files come and go, so that a folder or glob may match no file yet.
 
     Raises:
         UserError: A path is missing or given twice; a folder or glob matches nothing, unless files
@@ -81,15 +81,15 @@ def list_inputs(
         found = [_find(path, patterns, growing=growing) for path in paths]
         listings.append(_without_empty(in_one_folder(found, source), remedy))
     listing = Listing.joined(listings)
-    if len(specs) > 1:  # one path names each file once
+    if len(specs) > 1:  # A path lists each file once.
         _check_distinct(listing.files)
     return listing
 
 
 def _without_empty(listing: Listing, remedy: str) -> Listing:
-    """Return a listing that refuses empty files, and leaves out descriptions of Arrow files."""
+    """Return a listing that refuses empty files and leaves out descriptions of Arrow files."""
     folders = {_folder(file.path) for file in listing.files if file.path.endswith(".arrow")}
-    folders |= {_folder(folder) for folder in folders}  # of a DatasetDict
+    folders |= {_folder(folder) for folder in folders}  # The file belongs to a DatasetDict.
     described = {
         file.path
         for file in listing.files
@@ -110,21 +110,21 @@ def _folder(path: str) -> str:
 
 
 def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
-    """Return the names of inputs; that of all without a name once."""
+    """Return the names of inputs; the inputs without a name share one name, which appears once."""
     names = [_parse_spec(spec)[0] for spec in specs]
     return [name for name in names if name] + [default_name] * (None in names)
 
 
 def input_paths(specs: Sequence[str]) -> list[str]:
-    """Return the paths of inputs, one for each, as they were given."""
+    """Return the path of each input as it was given."""
     return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
 
 
 def named_inputs(specs: Sequence[str], default_name: str) -> list[tuple[str, list[str]]]:
-    """Return the name of each input, and its paths: several of the one without a name.
+    """Return each input's name and paths; the input without a name may have several paths.
 
     Raises:
-        UserError: Only some have names, two have the same, or a path is empty.
+        UserError: Only some inputs have names, two have the same name, or a path is empty.
     """
     named = [_parse_spec(spec) for spec in specs]
     _check_names([name for name, _ in named])
@@ -138,10 +138,10 @@ def named_inputs(specs: Sequence[str], default_name: str) -> list[tuple[str, lis
 
 
 def open_input(path: str) -> BinaryIO:
-    """Return the file at a path or URL, seekable, opened for reading from its start.
+    """Open the file at a path or URL for reading from its start; the result is seekable.
 
     Raises:
-        UserError: The file cannot be opened; for a URL, reading raises it as well.
+        UserError: The file cannot be opened. For a URL, reading the file may raise this too.
     """
     return open_remote(path)[0] if is_url(path) else _open_local(path)
 
@@ -151,7 +151,7 @@ def readable(path: str) -> Iterator[None]:
     """Turn an error of the operating system while a local file is read into a UserError.
 
     Raises:
-        UserError: The file is gone or may not be read, or its disk fails.
+        UserError: The file is missing, reading is not permitted, or the disk fails.
     """
     try:
         yield
@@ -166,14 +166,14 @@ def read_exactly(handle: BinaryIO, size: int, *, path: str, offset: int, file_by
     """Return the next `size` bytes of an input file.
 
     Args:
-        handle: The file, opened.
-        size: How many bytes to read; the file had them when it was cut into splits.
-        path: Where the file is.
-        offset: Where in the file the handle stands.
-        file_bytes: Size of the file when it was cut.
+        handle: The open file.
+        size: The number of bytes to read; the file had them when it was cut into splits.
+        path: The path of the file.
+        offset: The current position of the handle in the file.
+        file_bytes: The size of the file when it was cut.
 
     Raises:
-        UserError: The file is shorter than it was.
+        UserError: The file has become shorter.
     """
     data = handle.read(size)
     if len(data) != size:
@@ -219,7 +219,7 @@ def _check_names(names: Sequence[str | None]) -> None:
 
 
 def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Listing:
-    """Return the files that a path names, and what of it cannot be read, with the reason."""
+    """Return the files that a path names, and the unreadable ones with their reasons."""
     if is_hub_dataset(path):
         return find_hub_dataset(path)
     find = find_remote if is_url(path) else find_local

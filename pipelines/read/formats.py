@@ -1,4 +1,4 @@
-"""Which class reads each format, and where its files are cut into splits."""
+"""The reader class of each format, and the cutting of files into splits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,15 +28,17 @@ READERS: Mapping[str, type[RecordReader]] = {
     "custom": CustomReader,
 }
 NEVER_CUT = frozenset(("custom", "json", "objects", "file", "arrow"))
-"""Formats of which a file is one split: only the records before one show where it begins."""
+"""Formats whose files are never cut: a record's position is known only after the records before
+it."""
 _BLOCK_BYTES = 4 << 20
 
 
 def splits(file: InputFile, reading: InputFormat, *, split_bytes: int) -> list[FileSplit]:
     """Return the splits of a file, in order and without gaps.
 
-    Lines are cut anywhere. The splits of a Parquet file are runs of row groups; their start and end
-    are row numbers. A compressed file is one split, and so is one of a format of NEVER_CUT.
+    Files of lines are cut anywhere. The splits of a Parquet file are runs of row groups; their
+    start and end are row numbers. A compressed file is one split, and so is a file whose format is
+    in NEVER_CUT.
 
     Raises:
         ValueError: `split_bytes` is below 1.
@@ -54,17 +56,17 @@ def splits(file: InputFile, reading: InputFormat, *, split_bytes: int) -> list[F
 
 
 def is_whole_array(path: str, reading: InputFormat) -> bool:
-    """Return whether a file is one split because it is a JSON array, whatever its size."""
+    """Return whether a file is a JSON array, which is one split whatever its size."""
     return compression(path) is None and Peek(path, reading).format == "json"
 
 
 def open_reader(split: FileSplit, reading: InputFormat) -> RecordReader:
-    """Return the reader of a split made by `splits`."""
+    """Return a reader for a split made by `splits`."""
     return READERS[split.form](split, reading)
 
 
 def stored_crc32c(split: FileSplit) -> int:
-    """Return the checksum that the split's reader would have at its end, without decoding."""
+    """Return the checksum that the split's reader would have at its end; decode no records."""
     if split.form == "parquet":
         return rows_crc32c(split)
     value, left = 0, split.end - split.start

@@ -1,8 +1,8 @@
 """The data files of a dataset on the Hugging Face hub.
 
-The library `datasets` says which files belong to a config and a split, going by the dataset's card
-or by the names of its files; a revision is first resolved to a commit. The files are then read in
-place, as files behind a URL, by the same readers as every other input.
+The library `datasets` determines the files of a config and a split from the dataset's
+card or the names of its files; a revision is first resolved to a commit. The files are then read in
+place by URL, by the same readers as every other input.
 """
 
 import re
@@ -31,14 +31,14 @@ _PATHS_PER_REQUEST = 500
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSpec:
-    """A part of a dataset of the hub."""
+    """A dataset of the hub, or a config or split of one."""
 
     repository: str
-    """OWNER/NAME."""
+    """The repository, as OWNER/NAME."""
     revision: str | None
-    """A branch, tag or commit; None: the main branch."""
+    """The branch, tag or commit; None means the main branch."""
     config: str | None
-    """None: the dataset's default config."""
+    """The config; None means the dataset's default config."""
     split: str
 
     def __str__(self) -> str:
@@ -47,7 +47,7 @@ class DatasetSpec:
 
 
 def is_hub_dataset(path: str) -> bool:
-    """Return whether an input names a dataset of the hub (hf://... is a URL, not a dataset)."""
+    """Return whether an input is a dataset of the hub (hf://... is a URL, not a dataset)."""
     return path.startswith(_PREFIX) and not path.startswith(f"{_PREFIX}//")
 
 
@@ -78,8 +78,8 @@ def find_hub_dataset(text: str) -> Listing:
     OWNER/NAME@COMMIT/....
 
     Raises:
-        UserError: There is no such dataset, config or split; it is gated, or made by a script; the
-            hub cannot be reached; `datasets` is not installed.
+        UserError: The dataset, config or split does not exist; the dataset is gated or made by a
+            script; the hub cannot be reached; or `datasets` is not installed.
     """
     spec = parse_hub_dataset(text)
     with _explained(spec):
@@ -98,12 +98,12 @@ def find_hub_dataset(text: str) -> Listing:
     return Listing(root=_PREFIX, files=files)
 
 
-# datasets and huggingface_hub are an extra and take seconds to import, so each function that uses
+# datasets and huggingface_hub are optional and take seconds to import, so each function that uses
 # them imports them.
 
 
 def _commit(spec: DatasetSpec) -> str:
-    """Return the commit that the revision currently names, if this account may read it."""
+    """Return the commit of the revision, after checking that this account may read it."""
     from huggingface_hub import HfApi  # noqa: PLC0415 - see above
 
     api = HfApi()
@@ -117,7 +117,7 @@ def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
     """Return the URLs of the files of a config and a split."""
     from datasets import load_dataset_builder  # noqa: PLC0415 - see above
 
-    # With an older cache the library would answer even if the hub did not.
+    # With a warm cache the library would answer even if the hub did not.
     with tempfile.TemporaryDirectory() as cache:
         builder = load_dataset_builder(
             spec.repository, name=spec.config, revision=commit, cache_dir=cache
@@ -132,7 +132,7 @@ def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
 
 
 def _infos(spec: DatasetSpec, paths: Sequence[str], *, commit: str) -> list[Any]:
-    """Return sizes and blob ids of files, asking the hub for many paths at a time."""
+    """Return sizes and blob ids of files, querying the hub for many paths at a time."""
     from huggingface_hub import HfApi  # noqa: PLC0415 - see above
 
     api = HfApi()

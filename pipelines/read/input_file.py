@@ -1,4 +1,4 @@
-"""A file of an input, wherever it lies, and the words that messages have for several."""
+"""An input file, local or remote, and helpers that word messages about files."""
 
 import logging
 import os
@@ -20,36 +20,37 @@ class InputFile:
     """One file of an input."""
 
     source: str = ""
-    """Name of the input; empty until it is known."""
+    """The name of the input; empty until the input is known."""
     path: str
-    """Absolute path, or URL without user and password. Operational: not part of any identity."""
+    """The absolute path, or the URL without user and password. Operational: not part of any
+    identity."""
     relative: str
-    """Posix path below the input's root; for the hub: OWNER/NAME@COMMIT/path."""
+    """The POSIX path below the input's root; for the hub, OWNER/NAME@COMMIT/path."""
     bytes: int
-    """Size of the file as stored."""
+    """The size of the file as stored."""
     mtime_ns: int = 0
-    """Time of the last change in nanoseconds; 0 for a URL. Operational."""
+    """The time of the last change in nanoseconds; 0 for a URL. Operational."""
     etag: str = ""
-    """The server's mark for the file's version; empty for a local file. Operational."""
+    """The server's tag of the file's version; empty for a local file. Operational."""
 
     @property
     def name(self) -> tuple[str, str]:
-        """Source and path: what a dataset knows it by."""
+        """The source and relative path, which identify the file in a dataset."""
         return self.source, self.relative
 
     @property
     def version(self) -> tuple[int, int, str]:
-        """Size, time and etag: what tells it from a later version, wherever it lies."""
+        """The size, time and etag, which distinguish versions of the file at any location."""
         return self.bytes, self.mtime_ns, self.etag
 
 
 def common_start(texts: Sequence[str]) -> str:
-    """Return the characters that all of some texts begin with."""
+    """Return the longest common prefix of some texts."""
     return os.path.commonprefix([min(texts), max(texts)])  # noqa: RUF071 - of any texts
 
 
 def warn_of_links(where: str, links: Collection[str]) -> None:
-    """Log which links are passed over because they lead to no file, if there are any."""
+    """Log the links that are skipped because they lead to no file, if there are any."""
     if links:
         _LOG.warning(
             "%s: links that lead to no file, and whose names do not match, are passed over: %s",
@@ -59,20 +60,20 @@ def warn_of_links(where: str, links: Collection[str]) -> None:
 
 
 def some_of(names: Sequence[str], *, between: str = ", ") -> str:
-    """Return the first few names, and how many more there are."""
+    """Return the first few names and the number of the others."""
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{between.join(names[:NAMES_SHOWN])}{more}"
 
 
 def shown(name: str | PurePath) -> str:
-    """Return a name as messages have it: on one line, visible, not longer than a paragraph."""
+    """Return a name for a message: on one line, printable, and shortened if it is very long."""
     text = visible_line(str(name))
     left_out = len(text) - _MAX_CHARACTERS
     return text if left_out <= 0 else f"{text[:_MAX_CHARACTERS]}... ({left_out} more characters)"
 
 
 def any_of(patterns: Sequence[str]) -> str:
-    """Return alternatives as part of a sentence: 'a' or 'b', with their compressed forms once."""
+    """Return patterns as alternatives: 'a' or 'b', without repeating their compressed forms."""
     packed = [name for name in patterns if all(name + end in patterns for end in COMPRESSIONS)]
     archives = {name + end for name in packed for end in COMPRESSIONS}
     rest = [repr(name) for name in patterns if name not in {*packed, *archives}]

@@ -1,4 +1,4 @@
-"""The options that say how the files of a corpus are read."""
+"""The options that specify how the files of a corpus are read."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,40 +10,40 @@ Known = Literal["json", "jsonl", "objects", "lines", "file", "parquet", "arrow"]
 """An array of objects; objects, one per line or over several; texts, one per line or per file;
 tables."""
 Format = Known | Literal["custom"]
-"""One of these, or what a function of a corpus reads."""
+"""A built-in format, or a custom one that a function of the corpus reads."""
 
 Read = Callable[[BinaryIO], Iterable[Mapping[str, Any] | BrokenRecord]]
-"""Yields the records of a file, from an unpacked stream that can only be read forwards."""
+"""A function that yields the records of a file, given an unpacked stream that only reads
+forwards."""
 
 REJECT, REPLACE, REMOVE = "reject", "replace", "remove"
-"""Options for a record with invalid UTF-8 or with NUL characters."""
+"""The ways to treat a record with invalid UTF-8 or with NUL characters."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class InputFormat:
-    """How to read the files of a corpus."""
+    """Describes how to read the files of a corpus."""
 
     format: Known | Literal["auto"] = "auto"
-    """The format of all files; "auto" decides for each file."""
+    """The format of all files; "auto" detects the format of each file."""
     text_fields: tuple[str, ...] = ()
-    """Fields that hold text: they distinguish a record of an array from an object nested in one,
-    and a table needs one of them; its columns of binary type are read as UTF-8."""
+    """The fields that contain text. They distinguish a record in an array from an object nested in
+    a record. A table needs one of them; those of binary type are read as UTF-8."""
     fields: tuple[str, ...] | None = None
-    """All fields that the corpus looks at, with dots for a field in a field; None: it may look at
-    any. Other columns of a table are not read."""
+    """All fields that the corpus uses, with dots for nested fields; None means that it may use any
+    field. Other columns of a table are not read."""
     whole: bool = False
-    """Read all columns of a table, though the corpus looks at `fields` only."""
+    """Whether to read all columns of a table, even those that the corpus does not use."""
     read: Read | None = None
-    """The function of a module that reads files of another format, from a binary stream to
-    records."""
+    """The function that reads a custom format: it turns a binary stream into records."""
     max_record_bytes: int = MAX_RECORD_BYTES
-    """A longer record is damage."""
+    """The maximum length of a record; a longer record is damage."""
     bad_utf8: str = REJECT
-    """REJECT, or REPLACE: invalid bytes and lone surrogates become U+FFFD."""
+    """The treatment of invalid UTF-8: REJECT, or REPLACE (with U+FFFD, lone surrogates too)."""
     nul: str = REJECT
-    """REJECT, or REMOVE: NUL characters are removed from all strings."""
+    """The treatment of NUL characters: REJECT, or REMOVE (from all strings)."""
     newline: str = ""
-    """The text that means a line feed in a text of the format "lines", for example "<n>"."""
+    """The text that stands for a line feed in the format "lines", for example "<n>"."""
 
     def __post_init__(self) -> None:
         if self.format not in ("auto", *get_args(Known)):

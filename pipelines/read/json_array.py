@@ -1,17 +1,17 @@
-"""Reads the records of a JSON array, and loses only what is damaged.
+"""Reads the records of a JSON array and loses only the damaged ones.
 
-A file is an array of objects, or an object whose key "RECORDS", or another one, holds one. It is
-one split: where an element begins is only known from the elements before it. Reading walks from
-element to element:
+A file is an array of objects, or an object that contains one under the key "RECORDS" or another
+key. It is one split, because the position of an element depends on the elements before it. The
+reader walks from element to element:
 
     object             a record; continue after the comma that follows
-    anything else      damage, up to its end if only its content is broken, or the next good one
-    closing bracket    the end; the other members of the object are passed over; text after that
-                       is damage, up to the next good one in it
+    anything else      damage: to its end if only its content is broken, else to the next good
+    object closing bracket    the end; the other members of the object are skipped; text after them
+                       is damage, up to the next good object
 
 An object is *good* if `[` or `,` precedes it, its first key follows its brace, it has a text
-field, and no more is wrong with it than bytes in its strings. Objects in one with broken brackets
-may be taken for good ones.
+field, and it is valid except for bytes in its strings. Objects nested in one with broken brackets
+may be mistaken for good objects.
 """
 
 import itertools
@@ -41,11 +41,11 @@ from shards.errors import UserError
 
 _BLANKS = b" \t\n\r"
 _NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
-"""The bytes between an object in an array and the next object or the closing bracket."""
+"""The bytes from an object in an array to the next object or the closing bracket."""
 _OBJECT_END = re.compile(rb"\}(?=[ \t\n\r]*+(?:,[ \t\n\r]*+\{|\]))")
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FILE_END = re.compile(rb'\]\s*+(?:(?:,\s*+"[^"]*+"\s*+:\s*+[^][{},]++)*+\})?\s*+\Z')
-"""The end of the array and, if it is in a plain object, of that, at the end of the file."""
+"""The end of the array and of the plain object around it, if any, at the end of the file."""
 _GUESSES = 8
 _FREE_BYTES = 16 << 20
 _STRIDE = 4
@@ -54,17 +54,17 @@ _STRIDE = 4
 class JsonArrayReader(StreamReader):
     """Reads the records of one file.
 
-    Memory holds the window that it reads through: a block and, at most, the longest record allowed.
+    Memory holds one window: a block plus, at most, the longest record allowed.
     """
 
     block_bytes = BLOCK_BYTES
-    """How much is read at a time."""
+    """The number of bytes to read at a time."""
 
     def __init__(self, split: FileSplit, reading: InputFormat) -> None:
-        """Make a reader of a file, whole.
+        """Create a reader of a whole file.
 
-        After damage, reading continues at an object with one of the fields of text. Objects without
-        them are records too.
+        After damage, reading continues at the next object that has a text field. Elsewhere, objects
+        without a text field are records too.
         """
         super().__init__(split, reading)
         self._text_fields = frozenset(reading.text_fields)
@@ -80,7 +80,7 @@ class JsonArrayReader(StreamReader):
         del self._window
 
     def _start(self) -> int:
-        """Return where the array's elements begin; the content's end if that comes first."""
+        """Return the offset of the array's first element; without one, the end of the content."""
         head = self._head
         if self._bare:
             return len(head) - len(head.removeprefix(BOM))
@@ -90,7 +90,7 @@ class JsonArrayReader(StreamReader):
         return len(head) if start is None else start
 
     def _walk(self, position: int | None) -> Iterator[Record | Damage]:
-        """Yield the elements from a position on."""
+        """Yield the elements that begin at or after a position."""
         window = self._window
         while position is not None:
             offset = window.skip(position)
@@ -112,9 +112,9 @@ class JsonArrayReader(StreamReader):
                 position = yield from self._damage(offset)
 
     def _plain_records(self, offset: int) -> Generator[Record, None, int]:
-        """Yield the records in the window up to the first difficulty; return where that is.
+        """Yield the records in the window up to the first one that needs care; return its offset.
 
-        A brace that another element seems to follow is the end of an object if that parses.
+        A brace that seems to precede another element ends an object if that object parses.
         """
         data, base = self._window.data, self._window.base
         start = brace = offset - base
@@ -137,7 +137,7 @@ class JsonArrayReader(StreamReader):
         return base + start
 
     def _record(self, offset: int) -> Record | None:
-        """Return the object at `offset` if it is one that another element or an end may follow."""
+        """Return the object at `offset` if an element or the end of the array may follow it."""
         try:
             _, end, _ = self._window.value(offset, max_bytes=self._max_bytes)
         except RecursionError:
@@ -149,14 +149,14 @@ class JsonArrayReader(StreamReader):
         return None if value is None else Record(offset, len(raw), value, raw)
 
     def _value(self, offset: int, *, before: str = "") -> tuple[Any, int | None, bool]:
-        """Return the value as Window.value does, nothing if it is nested too deeply."""
+        """Return the result of Window.value, or no value if it is nested too deeply."""
         try:
             return self._window.value(offset, max_bytes=self._max_bytes, before=before)
         except RecursionError:
             return None, None, False
 
     def _deep_end(self, offset: int) -> int | None:
-        """Return where the object at `offset` seems to end, which orjson alone may read."""
+        """Return the probable end of the object at `offset` if orjson can read it; else None."""
         window = self._window
         window.load(offset, offset + self._max_bytes + REACH)
         ends = _OBJECT_END.finditer(window.data, offset - window.base)
@@ -164,9 +164,10 @@ class JsonArrayReader(StreamReader):
         return next((end for end in guesses if parse_object(window.slice(offset, end))), None)
 
     def _is_element(self, offset: int, end: int) -> bool:
-        """Return whether [offset, end) is no longer than allowed and is followed as elements are.
+        """Return whether [offset, end) has an allowed length and ends like an element.
 
-        After it comes a comma, a closing bracket, a brace (a lost comma) or the end of the file.
+        An element is followed by a comma, a closing bracket, a brace (a lost comma) or the end of
+        the file.
         """
         self._window.load(offset, end + REACH)
         follower = self._window.slice(end, end + REACH).lstrip(_BLANKS)[:1]
@@ -191,17 +192,18 @@ class JsonArrayReader(StreamReader):
         return (b"", b"}") if self._bare else (b",", b"[")
 
     def _next_good(self, offset: int) -> int | None:
-        """Return where the first good object at or after `offset` begins, None if there is none.
+        """Return the offset of the first good object at or after `offset`; None if there is none.
 
-        A brace that begins none costs the time to parse what follows it. Beyond _FREE_BYTES the
-        search skips a share of the parsed bytes, so that hostile text is passed in linear time.
+        A brace that begins no good object costs the time to parse the text after it. Beyond
+        _FREE_BYTES the search skips a share of the parsed bytes, so that hostile text takes linear
+        time.
         """
         window = self._window
         free = window.parsed_bytes + _FREE_BYTES
         while True:
             brace = _BRACE_AND_KEY.search(window.data, max(0, offset - window.base))
             if brace is None:
-                # A brace this close to the end of the window may have its key after that.
+                # The key after a brace this close to the window's end may lie beyond it.
                 offset = max(offset, window.end - REACH - 1)
                 if not window.more(offset):
                     return None
@@ -214,10 +216,10 @@ class JsonArrayReader(StreamReader):
             offset += 1 if window.parsed_bytes < free else 1 + looked // _STRIDE
 
     def _close(self, offset: int) -> Generator[Damage, None, int | None]:
-        """Pass over what follows the array that ends at `offset`; return where to continue.
+        """Skip the rest after the array that ends at `offset`; return where to continue.
 
-        Other members of the object around it hold no records. Anything else before the end of the
-        file is damage, up to the next good object, if there is one.
+        Other members of the enclosing object contain no records. Any other text before the end of
+        the file is damage, up to the next good object, if there is one.
         """
         window, stream = self._window, self._stream
         offset = window.skip(offset + 1)
@@ -244,10 +246,10 @@ class JsonArrayReader(StreamReader):
         return None
 
     def _check_members(self, members: Any) -> None:
-        """Check that what is around the array is no record, and holds none.
+        """Check that the object around the array is not a record and contains no other records.
 
         Raises:
-            UserError: It has a field of text itself, or another list of records.
+            UserError: The object itself has a text field, or it has another list of records.
         """
         fields = self._text_fields
         if not members or not fields or array_start(self._head) is not None:
@@ -263,9 +265,10 @@ class JsonArrayReader(StreamReader):
             )
 
     def _damage(self, offset: int) -> Generator[Damage, None, int | None]:
-        """Yield the damage that begins at `offset`; return where it ends, None for the file's end.
+        """Yield the damage that begins at `offset`; return its end, or None for the file's end.
 
-        It ends with the element if only its content is broken, or else before the next good one.
+        The damage ends with the element if only its content is broken, else before the next good
+        object.
         """
         window = self._window
         raw = window.peek(offset, RAW_BYTES)
@@ -287,13 +290,13 @@ class JsonArrayReader(StreamReader):
         return self._window.slice(end - REACH, end).rstrip(_BLANKS).endswith(b"}")
 
     def _guessed_reason(self, raw: bytes, length: int, *, cut: bool) -> Reason:
-        """Return the reason of damage whose end had to be guessed."""
+        """Return the reason for damage whose end had to be guessed."""
         if length > self._max_bytes:
             return "too-long"
         return (self._stream.failure or "truncated") if cut else diagnosis(raw[:length])
 
     def _next_edge(self, offset: int) -> int:
-        """Return where the damage at `offset` ends: before blanks and at most one comma."""
+        """Return the end of the damage at `offset`: before blanks and at most one comma."""
         window = self._window
         edge = self._next_good(offset + 1)
         if edge is None:

@@ -1,9 +1,9 @@
-"""Objects of JSON; where orjson refuses one, only the value that it cannot represent is lost.
+"""Parses JSON objects; if orjson refuses one, only the value it cannot represent is lost.
 
 Python's writer adds NaN and Infinity to JSON, and valid JSON may hold numbers beyond a float and
-half of a surrogate pair. A record is not thrown away for a field that nobody looks at: such numbers
-become floats, such strings UNUSABLE, which is of no type that a corpus expects. So a corpus that
-looks at one rejects the record, and it is rejected for `reason`.
+half of a surrogate pair. A record is not dropped because of a field that the corpus does not use:
+such numbers become floats, and such strings become UNUSABLE, which has no type that a corpus
+expects. So a corpus that uses such a field rejects the record, and `reason` is the reason reported.
 """
 
 import json
@@ -18,27 +18,27 @@ from pipelines.read.value import MAX_DEPTH, UNUSABLE
 
 
 class Partial(dict[str, Any]):
-    """The fields of a record of which some values could not be taken as they are."""
+    """The fields of a record with some values that could not be represented."""
 
     def __init__(self, fields: Iterable[tuple[str, Any]], reason: Reason) -> None:
         super().__init__(fields)
         self.reason: Reason = reason
-        """Why to reject the record if its corpus does."""
+        """The reason to report if the corpus rejects the record."""
 
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _MARKS = re.compile(rb"(?:%s)++" % BOM)
-"""Where files were joined, a line may begin with the byte order mark of the second."""
+"""Byte order marks: where files were joined, a line may begin with the mark of the second file."""
 
 
 def object_record(offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
-    """Return the record that some bytes of JSON are, damage if they are none, None if blank.
+    """Parse bytes as a JSON record; return damage if they are not one, None if they are blank.
 
     Args:
-        offset: Where they begin.
+        offset: The offset of the bytes.
         raw: The bytes.
-        broken: Why their end may be missing; None if they are whole. A complete object is a record
-            all the same.
+        broken: Why the end of the bytes may be missing; None if they are complete. A complete
+            object is a record in either case.
     """
     value = parse_object(raw)
     if value is not None:
@@ -51,7 +51,7 @@ def object_record(offset: int, raw: bytes, broken: Reason | None) -> Record | Da
 
 
 def diagnosis(damaged: bytes) -> Reason:
-    """Return the reason why some bytes are not an object."""
+    """Return the reason why some bytes are not a JSON object."""
     try:
         damaged.decode()
     except UnicodeDecodeError:
@@ -66,9 +66,9 @@ def diagnosis(damaged: bytes) -> Reason:
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | None:
-    """Return the object that some bytes of JSON are, None if they are none.
+    """Parse bytes as a JSON object; return None if they are not one.
 
-    A value that cannot be had makes it a Partial.
+    The result is a Partial if a value cannot be represented.
     """
     try:
         value = orjson.loads(raw)
@@ -78,11 +78,11 @@ def parse_object(raw: bytes) -> dict[str, Any] | None:
 
 
 def exact(value: dict[str, Any], raw: bytes) -> dict[str, Any]:
-    """Return an object with all digits of its integers: orjson makes floats of long ones.
+    """Return an object with all digits of its integers; orjson turns long integers into floats.
 
     Args:
-        value: The object as orjson reads it.
-        raw: Its bytes.
+        value: The object as parsed by orjson.
+        raw: The JSON text of the object.
     """
     if not _may_be_rounded(value):
         return value
@@ -94,7 +94,7 @@ def exact(value: dict[str, Any], raw: bytes) -> dict[str, Any]:
 
 
 def _may_be_rounded(value: dict[str, Any]) -> bool:
-    """Return whether an integer of more than 64 bits may be a field, or a field of a field."""
+    """Return whether a field, or a field of a field, may be an integer of more than 64 bits."""
     for item in value.values():
         kind = type(item)
         if kind is float:
@@ -114,10 +114,10 @@ def _salvaged(raw: bytes) -> Partial | None:
 
 
 def _usable(value: Any, depth: int = 1) -> Any:
-    """Return a value without halves of surrogate pairs.
+    """Return a value with strings that contain lone surrogates replaced.
 
     Raises:
-        RecursionError: It is nested more deeply than MAX_DEPTH.
+        RecursionError: The value is nested more deeply than MAX_DEPTH.
     """
     if isinstance(value, str):
         return UNUSABLE if _SURROGATE.search(value) else value
@@ -131,11 +131,11 @@ def _usable(value: Any, depth: int = 1) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Return an integer; a float if it has more digits than Python reads."""
+    """Return an integer, or a float if it has more digits than Python converts."""
     return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
 _MAX_DIGITS = 640
-"""Any limit that Python may be set to is higher."""
+"""The limit that Python enforces at least: it cannot be configured lower."""
 
 _DECODER = json.JSONDecoder(parse_int=_integer)

@@ -1,7 +1,7 @@
-"""A window that slides over a file and finds where JSON values end in it.
+"""A window that slides over a file and finds the ends of its JSON values.
 
 JSON values are self-delimiting: at most one prefix of a text is an object. So Python's reader,
-which stops where a value ends, finds the end of an element that its own bytes do not damage.
+which stops at the end of a value, finds the end of every element that is not damaged itself.
 """
 
 import json
@@ -14,14 +14,14 @@ import orjson
 from pipelines.read.stream import ByteStream
 
 REACH = 4096
-"""How many blanks before or after an object are skipped to find its neighbours."""
+"""The number of blanks before or after an object that are skipped to find its neighbours."""
 
 _FIRST_BYTES = 8 << 10
 _SEPARATORS = re.compile(rb"[ \t\n\r,]*+")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=float)
 _STRICT = json.JSONDecoder(parse_int=float)
 _BEGUN = re.compile(r"[-+.\\0-9A-Za-z]{0,9}")
-"""Possibly the beginning of a word (-Infinity) or an escape, or the rest of a number."""
+"""A possible beginning of a word (-Infinity) or an escape, or the rest of a number."""
 _OPENER = re.compile(r"\ufeff?[ \t\n\r]*+([\[{])")
 _MEMBER = re.compile(r'[ \t\n\r,]*+"((?:[^"\\]|\\.)*+)"[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
 
@@ -29,25 +29,25 @@ _MEMBER = re.compile(r'[ \t\n\r,]*+"((?:[^"\\]|\\.)*+)"[ \t\n\r]*+:[ \t\n\r]*+',
 class Window:
     """The bytes [base, end) of a file; offsets are offsets in the file.
 
-    It grows at its end and forgets what lies more than REACH before the `floor` of the call that
-    makes it grow.
+    The window grows at its end. A call that makes it grow drops the bytes more than REACH before
+    its `floor`.
     """
 
     def __init__(self, stream: ByteStream, *, block_bytes: int) -> None:
         self.data = b""
         self.base = stream.offset
         self.parsed_bytes = 0
-        """How many bytes value() has parsed."""
+        """The number of bytes that value() has parsed."""
         self._stream = stream
         self._block_bytes = block_bytes
 
     @property
     def end(self) -> int:
-        """Return the offset after the last byte held."""
+        """Return the offset after the last byte in the window."""
         return self.base + len(self.data)
 
     def more(self, floor: int) -> bool:
-        """Read on and return True, or return False at the end of the file.
+        """Read another block and return True, or return False at the end of the file.
 
         Blocks grow with the window, so that searching it again after each block stays linear.
         """
@@ -60,12 +60,12 @@ class Window:
         return bool(block)
 
     def load(self, floor: int, end: int) -> None:
-        """Read until the bytes up to `end`, or to the end of the file, are held."""
+        """Read until the window contains the bytes up to `end`, or to the end of the file."""
         while self.end < end and self.more(floor):
             pass
 
     def slice(self, start: int, end: int) -> bytes:
-        """Return those of the bytes [start, end) that are held."""
+        """Return the bytes of [start, end) that the window contains."""
         return self.data[max(0, start - self.base) : max(0, end - self.base)]
 
     def peek(self, offset: int, size: int) -> bytes:
@@ -74,7 +74,7 @@ class Window:
         return self.slice(offset, offset + size)
 
     def skip(self, offset: int) -> int:
-        """Return where the run of blanks and commas at `offset` ends."""
+        """Return the end of the run of blanks and commas at `offset`."""
         while True:
             run = _SEPARATORS.match(self.data, offset - self.base)
             offset = self.base + (run.end() if run else 0)
@@ -84,18 +84,18 @@ class Window:
     def value(
         self, offset: int, *, max_bytes: int, before: str = ""
     ) -> tuple[Any, int | None, bool]:
-        """Return the JSON value at `offset`, where it ends, and whether the file ends inside it.
+        """Return the JSON value at `offset`, its end, and whether the file ends inside it.
 
-        Invalid UTF-8 and control characters are part of a string. The end is None if there is no
-        JSON, or none that takes at most `max_bytes`.
+        Invalid UTF-8 and control characters are part of a string. The end is None if there is
+        no JSON value of at most `max_bytes`.
 
         Args:
-            offset: Where it begins.
-            max_bytes: How far to look.
-            before: Text to put before the bytes, to begin a value that they end.
+            offset: The offset at which the value begins.
+            max_bytes: The maximum length of the value.
+            before: Text to put before the bytes, as the beginning of a value that they end.
 
         Raises:
-            RecursionError: It is nested too deeply for Python's reader.
+            RecursionError: The value is nested too deeply for Python's reader.
         """
         size = _FIRST_BYTES
         while True:
@@ -120,7 +120,7 @@ class Window:
 
 
 def _is_cut(error: json.JSONDecodeError) -> bool:
-    """Return whether the text might continue so that it is JSON."""
+    """Return whether more text could make the text valid JSON."""
     return error.msg.startswith("Unterminated string") or bool(
         _BEGUN.fullmatch(error.doc, error.pos)
     )
@@ -129,12 +129,14 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
 def array_start(head: bytes, text_fields: Sequence[str] | None = None) -> int | None:
     """Return the offset of the array's first element, or of the blanks before it.
 
-    None if no array begins in the first bytes of a file: bare, under the key "RECORDS", or under
-    another key of an object that is the whole file, and then of objects with one of the fields.
+    The result is None if no array begins in the first bytes of the file. The array may be bare, or
+    under the key "RECORDS", or, if its objects have one of the fields, under another key of an
+    object that is the whole file.
 
     Args:
-        head: The first bytes.
-        text_fields: Fields that hold text; none: any text does; None: there is no other key.
+        head: The first bytes of the file.
+        text_fields: The fields that contain text; if empty, any text counts; None: accept no other
+            key.
     """
     text = head.decode(errors="surrogateescape")
     opener = _OPENER.match(text)
@@ -156,7 +158,7 @@ def spans_lines(head: bytes) -> bool:
     try:
         _, length = _STRICT.raw_decode(text)
     except json.JSONDecodeError as error:
-        # A first line that is broken is no longer JSON where the second one begins.
+        # A damaged first line is already invalid JSON before the second line begins.
         return error.pos > len(text) - len(text[line_end:].lstrip())
     except RecursionError:
         return False
@@ -173,7 +175,7 @@ def _is_record(text: str, offset: int, fields: frozenset[str]) -> bool:
 
 
 def _is_line(text: str) -> bool:
-    """Return whether the first line is an object, and something follows."""
+    """Return whether the first line is an object that is followed by more text."""
     line, _, rest = text.removeprefix("\ufeff").lstrip().partition("\n")
     try:
         return bool(rest.strip()) and isinstance(orjson.loads(line), dict)
@@ -193,7 +195,7 @@ def _records_start(text: str, offset: int, fields: frozenset[str] | None) -> int
             value, offset = _LENIENT.raw_decode(text, offset)
         except (ValueError, RecursionError):
             return None
-        if fields is not None and has_text({member[1]: value}, fields):  # a record itself
+        if fields is not None and has_text({member[1]: value}, fields):  # itself a record
             fields = None
     return None
 
@@ -205,14 +207,14 @@ def _holds_records(text: str, offset: int, fields: frozenset[str]) -> bool:
         return False
     try:
         value, _ = _LENIENT.raw_decode(text, opener.start(1))
-    except (ValueError, RecursionError):  # it may be longer than the head
+    except (ValueError, RecursionError):  # The object may be longer than the head.
         names = [member[1] for member in [_MEMBER.match(text, opener.end())] if member]
         return not fields or not fields.isdisjoint(names)
     return has_text(value, fields)
 
 
 def has_text(value: Mapping[str, Any], fields: frozenset[str]) -> bool:
-    """Return whether an object has one of some fields, or if there are none, words in any."""
+    """Return whether an object has one of some fields or, if none are given, words in any field."""
     if fields:
         return not fields.isdisjoint(value)
     return any(isinstance(text, str) and len(text.split()) > 1 for text in value.values())

@@ -1,8 +1,8 @@
-"""Reads text: JSON lines, a text on each line, or a text in each file.
+"""Reads text: JSON lines, one text per line, or one text per file.
 
-A split of lines reads the lines that begin in its range, including all of the last one, so splits
-always join. A line ends with a line feed; a carriage return before it is part of the line. Blank
-lines and a byte order mark are not records.
+The reader of a split returns the lines that begin in its range, with the complete last line, so
+splits always join. A line ends with a line feed; a carriage return before it is part of the line.
+Blank lines and a byte order mark are not records.
 """
 
 from collections.abc import Iterator
@@ -13,18 +13,18 @@ from pipelines.read.stream import ByteStream, skip_rest
 
 _MARK = BOM.decode()
 _BEYOND_BYTES = 64 << 10
-"""Size of the first block read past the end of a split."""
+"""The size of the first block read past the end of a split."""
 
 
 class JsonLinesReader(StreamReader):
     """Reads the objects on the lines that begin in a split.
 
-    Memory holds a block and a line of the greatest length.
+    Memory holds one block and one line of the greatest length.
     """
 
     block_bytes = 256 << 10
-    """How much is read at a time: little enough that lines are still in the cache when they are
-    cut."""
+    """The number of bytes read at a time, small enough that lines are still in the cache when they
+    are cut."""
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         offset, data, end = self._begin()
@@ -32,18 +32,18 @@ class JsonLinesReader(StreamReader):
             yield from self._walk(offset, data, end)
 
     def _begin(self) -> tuple[int, bytes, int]:
-        """Return where the first line begins, what was read of it, and where the range ends."""
+        """Return the first line's start, the bytes already read of it, and the end of the range."""
         if self.split.start:
             # The previous line ends with the byte before the split, or later.
             return *self._after_line(self.split.start - 1, b""), self._stream.end
         data = self._stream.read(len(BOM))
         if data != BOM:
             return 0, data, self._stream.end
-        # A split that ends within the mark still has the line after it.
+        # A split that ends within the mark still contains the line after the mark.
         return len(BOM), b"", max(self._stream.end, len(BOM) + 1)
 
     def _walk(self, offset: int, data: bytes, end: int) -> Iterator[Record | Damage]:
-        """Yield lines that begin in [offset, end), where `data` are."""
+        """Yield the lines that begin in [offset, end); `data` is the part already read."""
         while offset < end:
             *lines, data = data.split(b"\n")
             for line in lines:
@@ -65,7 +65,7 @@ class JsonLinesReader(StreamReader):
                 return
 
     def _last(self, offset: int, line: bytes) -> Iterator[Record | Damage]:
-        """Yield the record after the last line feed, and why the archive ended early if it did."""
+        """Yield the record after the last line feed, and the reason if the archive ended early."""
         failure = self.cut = self._stream.failure
         item = self._item(offset, line, failure)
         if item:
@@ -81,7 +81,7 @@ class JsonLinesReader(StreamReader):
     def _after_line(self, offset: int, data: bytes) -> tuple[int, bytes]:
         """Return the offset after the line feed of the line that begins with `data`, and the rest.
 
-        At the end of the file the line ends as if a line feed followed.
+        At the end of the file, the line ends as if a line feed followed.
         """
         while (line_end := data.find(b"\n")) < 0:
             offset += len(data)
@@ -91,7 +91,7 @@ class JsonLinesReader(StreamReader):
         return offset + line_end + 1, data[line_end + 1 :]
 
     def _block(self, held_bytes: int) -> bytes:
-        """Return the next block; it grows with the held part of a line, so joining is linear."""
+        """Return the next block; blocks grow with the line read so far, so joining is linear."""
         stream = self._stream
         left = stream.end - stream.offset
         size = min(self.block_bytes, left if left > 0 else _BEYOND_BYTES)
@@ -125,19 +125,21 @@ class TextFileReader(StreamReader):
 def text_record(
     offset: int, raw: bytes, broken: Reason | None, *, newline: str = ""
 ) -> Record | Damage | None:
-    r"""Return the record {"text": …} of a text; None if it is blank.
+    r"""Return the record {"text": …} for a text; None if the text is blank.
 
     Args:
-        offset: Where it begins.
-        raw: Its bytes, without the line feed that ends it; \r\n ends a line in it as \n does.
-        broken: Why it may lack its end, which makes it damage; None if it is whole.
-        newline: The text that means a line feed; "" if none does.
+        offset: The offset of the text.
+        raw: The bytes of the text without the final line feed; inside it, \r
+     ends a line as
+     does.
+        broken: Why the text may be incomplete, which makes it damage; None if it is complete.
+        newline: The text that stands for a line feed; "" if there is none.
     """
     try:
         text = raw.decode()
     except UnicodeDecodeError:
         return Damage(offset, len(raw), broken or "bad-utf8", raw[:WHOLE_BYTES])
-    if text.startswith(_MARK):  # that of a second file joined to the first
+    if text.startswith(_MARK):  # The mark belongs to a second file that was joined to the first.
         text = text.lstrip(_MARK)
     if not text or text.isspace():
         return None

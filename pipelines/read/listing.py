@@ -1,4 +1,4 @@
-"""The files of inputs at one moment, and those that are not read."""
+"""A listing of the input files at one moment, including the files that are not read."""
 
 import logging
 from collections.abc import Iterable, Sequence
@@ -17,26 +17,27 @@ _LOG = logging.getLogger("corpusmill")
 
 @dataclass(frozen=True, kw_only=True)
 class Listing:
-    """The files of inputs, or of one path of an input."""
+    """Lists the files of all inputs, or of one path of an input."""
 
     files: list[InputFile] = field(default_factory=list)
     refused: dict[InputFile, str] = field(default_factory=dict)
-    """Files, and folders, whose paths end with a slash, that cannot be read, with the reason, as
-    the end of a sentence."""
+    """Files and folders (with a trailing slash) that cannot be read. The reason is worded as the
+    end
+        of a sentence."""
     unmatched: list[str] = field(default_factory=list)
-    """Files of folders whose names do not match."""
+    """Files in the folders whose names do not match the patterns."""
     hidden: list[str] = field(default_factory=list)
-    """Files, and folders with a slash, that have to be named to be read."""
+    """Hidden files and folders (with a slash), which are read only if they are named."""
     searched: frozenset[str] = frozenset()
-    """Sources that are not one file which was named."""
+    """The sources that were found by a search, not given as a single file."""
     root: str = ""
-    """Of one path: the folder that relative paths begin at; hf: for datasets of the hub."""
+    """For one path: the folder that relative paths start from; hf: for datasets of the hub."""
     is_file: bool = False
-    """It is that of one path to a file, which is read whatever its name."""
+    """Whether the path is a file, which is read whatever its name is."""
 
     @classmethod
     def joined(cls, listings: Iterable["Listing"]) -> "Listing":
-        """Return the contents of several listings, files by source and path."""
+        """Combine several listings into one, with files sorted by source and path."""
         whole = cls()
         searched = set[str]()
         for listing in listings:
@@ -49,7 +50,7 @@ class Listing:
         return replace(whole, searched=frozenset(searched))
 
     def of_source(self, source: str, folder: str) -> "Listing":
-        """Return the listing of a path as that of a source, in a folder of its input or in ""."""
+        """Return a path's listing as part of a source, in a folder of its input or in "" (none)."""
 
         def moved(file: InputFile) -> InputFile:
             return replace(file, source=source, relative=f"{folder}/{file.relative}".lstrip("/"))
@@ -66,13 +67,13 @@ class Listing:
         return {file.name for file in (*self.files, *self.refused)}
 
     def may_have(self, source: str, relative: str) -> bool:
-        """Return whether a file is there, or may be in a folder that cannot be listed."""
+        """Return whether a file exists, or may exist in a folder that cannot be listed."""
         parents = PurePosixPath(relative).parents
         names = [relative, *(f"{folder}/" for folder in parents)]
         return any((source, name) in self._names for name in names)
 
     def log_remarks(self) -> None:
-        """Log what people should know: what is left out, what is missing, what is there twice."""
+        """Log remarks on files that are skipped, missing or present twice."""
         everything = (*self.files, *self.refused)
         for line in (
             *left_out(self.unmatched, self.hidden),
@@ -82,18 +83,18 @@ class Listing:
             _LOG.warning("%s", line)
 
     def named(self) -> str:
-        """Return some of the refused files, with the reasons, as part of a message."""
+        """Return some of the refused files and the reasons, as part of a message."""
         odd = [f"{shown(file.path)} {why}" for file, why in self.refused.items()]
         return some_of(odd, between="; ")
 
     def check(self, advice: str = "") -> None:
-        """Check that everything can be taken.
+        """Check that everything can be read.
 
         Args:
-            advice: The user's choices besides repairing the input.
+            advice: Advice on ways for the user instead of repairing the input.
 
         Raises:
-            UserError: Something cannot; the message names it.
+            UserError: Something cannot be read; the message names it.
         """
         if self.refused:
             number = len(self.refused)
@@ -108,10 +109,10 @@ class Listing:
 
 
 def in_one_folder(paths: Sequence[Listing], source: str) -> Listing:
-    """Return the listings of a source's paths as one, relative to the folder they have in common.
+    """Combine the listings of a source's paths, relative to the folder that contains them all.
 
     Raises:
-        UserError: They have none, as a path and a URL.
+        UserError: There is no such folder, for example for a path and a URL.
     """
     root = _common_folder([path.root for path in paths]) if len(paths) > 1 else paths[0].root
     whole = Listing.joined(
@@ -121,10 +122,10 @@ def in_one_folder(paths: Sequence[Listing], source: str) -> Listing:
 
 
 def _common_folder(roots: Sequence[str]) -> str:
-    """Return the deepest folder that contains all of some folders."""
+    """Return the deepest folder that contains all the given folders."""
     parts = zip(*(root.split("/") for root in roots), strict=False)
     same = [names[0] for names in takewhile(lambda names: len({*names}) == 1, parts)]
-    host = 3  # parts of s3://bucket
+    host = 3  # The paths are parts of s3://bucket.
     if not same or (any(map(is_url, roots)) and len(same) < host):
         raise UserError(
             f"The inputs {shown(roots[0])} and {shown(next(r for r in roots if r != roots[0]))} "

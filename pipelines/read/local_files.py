@@ -1,4 +1,4 @@
-"""The files of an input on local disks: a folder, a file or a glob."""
+"""Finds the input files on local disks: in a folder, a file or a glob."""
 
 import glob
 import itertools
@@ -19,24 +19,25 @@ _STAND_INS = {
     b"version https://git-lfs.github.com/spec/": "git lfs pull",
     b"/annex/objects/": "git annex get",
 }
-"""How the files begin that a repository has instead of large ones."""
+"""The first bytes of the placeholders that a repository stores for large files."""
 _HEAD_BYTES = max(map(len, _STAND_INS))
 _MAX_POINTER_BYTES = 1024
 
 _MAX_COMPARED = 10_000
-"""Names in a folder that a mistyped one is compared with."""
+"""The number of names in a folder that a mistyped name is compared with."""
 
 
 def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> Listing:
-    """Return the files that a path names, each once, by their paths, and what cannot be read.
+    """Return the files that a path names, each once, sorted by path, and the unreadable ones.
 
     Args:
         path: A folder, a file or a glob; a path that exists is taken literally.
-        patterns: Which files of a folder count; subfolders are searched too.
-        growing: Files come and go: there need not be any yet.
+        patterns: The patterns of the files to read; subfolders are searched too.
+        growing: Whether files come and go, so that there may be none yet.
 
     Raises:
-        UserError: The path is missing, or nothing matches; if it grows, it cannot be searched.
+        UserError: The path is missing or nothing matches; with `growing`, the path cannot be
+            searched.
     """
     root, findings = _search(path, patterns)
     if growing and root in findings.refused:
@@ -68,12 +69,12 @@ def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> 
 
 
 def _with_slash(path: Path) -> str:
-    """Return the path of a file or folder; that of a folder ends with a slash."""
+    """Return the path of a file or folder, with a trailing slash for a folder."""
     return f"{_spelt(path)}{'/' * _is_folder(path)}"
 
 
 def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
-    """Search a path; return the folder that names are relative to, and the findings."""
+    """Search a path; return the folder that relative names start from, and the findings."""
     named = Path(path)
     if _is_folder(named):
         matches = matcher(patterns)
@@ -88,7 +89,7 @@ def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
 
 
 def _describe(path: Path, root: Path) -> tuple[InputFile, str]:
-    """Return the file at a path, and why it cannot be an input; empty if it can."""
+    """Return the file at a path, and the reason why it cannot be an input; "" if it can."""
     size = mtime_ns = 0
     try:
         status = path.stat()
@@ -106,10 +107,10 @@ _NEITHER = "is neither a file nor a folder"
 
 
 def _refusal(path: Path, size: int) -> str:
-    """Return why a file is none of the corpus; empty if it may be.
+    """Return why a file cannot belong to the corpus; "" if it may.
 
     Raises:
-        OSError: It cannot be read; only opening it tells.
+        OSError: The file cannot be read, which only opening it shows.
     """
     with path.open("rb", buffering=0) as file:
         head = file.read(_HEAD_BYTES) if size <= _MAX_POINTER_BYTES else b""
@@ -120,19 +121,19 @@ def _refusal(path: Path, size: int) -> str:
 
 
 def _advice(root: Path, *, by_name: bool) -> str:
-    """Return advice on the files of a folder that are not read, by name alone or at all."""
+    """Return advice on the skipped files of a folder, for a search by name or in general."""
     paths = [str(root / name) for name in _some_names(root)]
     look = f" To see what they are: {called('look')} {shown(root)}." if paths else ""
     return f"{advice_on(paths)}{advice_on_names(paths) if by_name else ''}" or look
 
 
 def _is_folder(path: Path) -> bool:
-    # Where there is no access, Path.is_dir raises.
+    # Without permission, Path.is_dir raises.
     return os.path.isdir(path)  # noqa: PTH112 - see above
 
 
 def absence(path: Path) -> str:
-    """Return why nothing is seen at a path, as the end of a sentence; empty if something is."""
+    """Return why nothing was found at a path, as the end of a sentence; "" if something exists."""
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -141,13 +142,13 @@ def absence(path: Path) -> str:
         return f"does not exist{meant}; {_inventory(path.parent)}"
     except OSError as error:
         return f"cannot be reached ({error.strerror}); check the path and the rights of its folders"
-    except ValueError as error:  # a zero byte
+    except ValueError as error:  # The path contains a zero byte.
         return f"is not a path ({error})"
     return ""
 
 
 def _nearest(path: Path) -> Path | None:
-    """Return the path that a mistyped one may mean, by the first name that is wrong."""
+    """Return the existing path nearest to a mistyped one, by its first wrong component."""
     for folder, missing in itertools.pairwise((*reversed(path.parents), path)):
         if not missing.exists():
             close = nearest(missing.name, _some_names(folder), most=1)
@@ -176,5 +177,5 @@ def _inventory(folder: Path) -> str:
 
 
 def _spelt(path: PurePath) -> str:
-    """Return a path; what is not UTF-8 in it is spelt out."""
+    """Return a path with the bytes that are not UTF-8 written as escapes."""
     return os.fsencode(path).decode(errors="backslashreplace")

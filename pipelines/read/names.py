@@ -1,9 +1,9 @@
-"""Names of files: which of a folder count, and what reads the others.
+"""Names of files: which files of a folder are read, and what reads the others.
 
-Endings are compared without case. Hidden names belong to systems and programs, or to unfinished
-files: git-annex keeps the files in .git that the links of a work tree lead to; the cache of the
-Hugging Face hub has an empty file in .no_exist for each that a repository lacks; Hadoop and Spark
-write unfinished files to _temporary; __MACOSX has a part of each file that macOS packed.
+Extensions are compared without case. Hidden names belong to systems and programs, or to unfinished
+files: git-annex keeps the targets of a work tree's links in .git; the cache of the
+Hugging Face hub has an empty file in .no_exist for each file that a repository lacks; Hadoop and
+Spark write unfinished files to _temporary; __MACOSX has a part of each file that macOS packed.
 """
 
 import glob
@@ -13,7 +13,7 @@ from fnmatch import fnmatchcase, translate
 from pathlib import PurePosixPath
 
 COMPRESSIONS = (".gz", ".zst", ".bz2", ".xz")
-"""Endings of compressed files that are read."""
+"""The extensions of compressed files that can be read."""
 
 JSON_FILES = tuple(
     f"*.{ending}{packed}"
@@ -26,7 +26,7 @@ TEXT_FILES = (
     "*.parquet",
     "*.arrow",
 )
-"""Patterns of corpora that have no special file names."""
+"""The file patterns of corpora that have no special file names."""
 
 _FORMATS = (".jsonl", ".jsonlines", ".ndjson", ".json", ".txt", ".parquet", ".arrow")
 
@@ -34,7 +34,7 @@ FROM_TABLES = (
     'CSV is read once it is Parquet: python -c "import pyarrow.csv as c, pyarrow.parquet as p; '
     "p.write_table(c.read_csv('FILE.csv'), 'FILE.parquet')\"."
 )
-"""Advice on a table of text; a message's sentence."""
+"""Advice on a table of text, as a sentence of a message."""
 
 TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", *COMPRESSIONS))
 _ARCHIVES = (".tar", ".tgz", ".zip", ".rar", ".7z", *(f".tar{packed}" for packed in COMPRESSIONS))
@@ -44,11 +44,11 @@ _HIDDEN = frozenset(
     {"_temporary", "__MACOSX", "__pycache__", "_delta_log", "_spark_metadata", "lost+found"}
 )
 _NO_ENDING = re.compile(r"\s|\d\d|.{12}")
-"""The part after a dot in names such as part.00017."""
+"""The part after a dot that is no extension, in names such as part.00017."""
 
 
 def ending_of(path: str) -> str:
-    """Return the ending of a file's name, with that of its compression; "" if it has none."""
+    """Return the extension of a file, with that of its compression; "" if it has none."""
     name = path.rpartition("/")[2]
     packed = next((end for end in COMPRESSIONS if name.lower().endswith(end)), "")
     inner = PurePosixPath(name[: len(name) - len(packed)]).suffix
@@ -56,19 +56,19 @@ def ending_of(path: str) -> str:
 
 
 def without_compression(path: str) -> str:
-    """Return the path of a file without the ending that says how it is compressed."""
+    """Return the path of a file without the extension of its compression."""
     packed = path.lower().endswith(COMPRESSIONS)
     return path.rpartition(".")[0] if packed else path
 
 
 def stem_of(path: str) -> str:
-    """Return the path of a file without the endings that say how it is read."""
+    """Return the path of a file without the extensions that determine how it is read."""
     path = without_compression(path)
     return path.rpartition(".")[0] if path.lower().endswith(_FORMATS) else path
 
 
 def advice_on(paths: Sequence[str]) -> str:
-    """Return advice on files of a folder that are not read, as sentences after others."""
+    """Return advice on the skipped files of a folder, as sentences that follow others."""
     names = [path.lower() for path in paths]
     advice = ""
     if any(name.endswith(TABLES) for name in names):
@@ -81,7 +81,7 @@ def advice_on(paths: Sequence[str]) -> str:
 
 
 def advice_on_names(paths: Sequence[str]) -> str:
-    """Return advice on files that are read under other names, as `advice_on` does."""
+    """Return advice on files that can be read under other names, like `advice_on`."""
     known = next(filter(matcher(TEXT_FILES), paths), "")
     folder, slash, _ = known.rpartition("/")
     glob_of_them = f"{folder}{slash}*{ending_of(known)}"
@@ -89,14 +89,14 @@ def advice_on_names(paths: Sequence[str]) -> str:
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that tells whether the path of a file matches one of some patterns.
+    """Return a function that tests whether the path of a file matches one of some patterns.
 
     Args:
-        patterns: Of names, as `part-*.json`; one with a slash is compared with the last parts of
-            the path.
+        patterns: Patterns of file names, such as `part-*.json`. A pattern with a slash is compared
+            with the last components of the path.
     """
     lower = [pattern.lower() for pattern in patterns]
-    # Nearly all are of this kind, and a folder may have a million files.
+    # Nearly all patterns are of this kind, and a folder may have a million files.
     endings = tuple(each[1:] for each in lower if each[:1] == "*" and _is_plain(each[1:]))
     paths = [each for each in lower if "/" in each]
     names = [each for each in lower if not ("/" in each or each.endswith(endings))]
@@ -119,12 +119,12 @@ def _is_plain(text: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file or folder of this name is read only if it is named itself."""
+    """Return whether a file or folder is read only if it is named explicitly, by its name."""
     return name.startswith(".") or name in _HIDDEN
 
 
 def is_named(name: str, part: str) -> bool:
-    """Return whether a part of a glob names a hidden file or folder: its first character at least.
+    """Return whether a component of a glob explicitly matches the first character of a hidden name.
 
     So `*` and `?x` do not match `.x`, as in Python's glob, and `.*` does.
     """
@@ -132,11 +132,11 @@ def is_named(name: str, part: str) -> bool:
 
 
 def hidden_part(relative: str, parts: Sequence[str] = ()) -> str:
-    """Return the path of the first hidden file or folder on the way to a file; "" if none is.
+    """Return the path of the first hidden component on the way to a file; "" if there is none.
 
     Args:
-        relative: The file, below the folder that is searched.
-        parts: Those of the glob that found it.
+        relative: The path of the file relative to the folder that is searched.
+        parts: The components of the glob that found the file.
     """
     names = relative.split("/")
     for number, name in enumerate(names, start=1):
@@ -146,7 +146,7 @@ def hidden_part(relative: str, parts: Sequence[str] = ()) -> str:
 
 
 def at_wildcard(parts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the parts of a path before the first with a wildcard, and the others."""
+    """Split the components of a path before the first one with a wildcard."""
     magic = [number for number, part in enumerate(parts) if glob.has_magic(part)]
     first = magic[0] if magic else len(parts)
     return parts[:first], parts[first:]

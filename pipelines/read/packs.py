@@ -1,12 +1,13 @@
-"""Small files are mapped many at a time: a pack is a run of small files that are neighbours.
+"""Packs: runs of small neighbouring files that are mapped together.
 
-An item costs as much as some dozen pages of text, whatever it maps: notes, segments and a record
-are files, each of them synced to the disk. So small files of a source that follow one another by
-path share an item, and their records share batches. No byte of a dataset depends on which files do.
+An item has a fixed cost, as high as that of some dozen pages of text: its notes, segments and
+record are files, and each file is synced to disk. So small files of a source that follow one
+another by path share an item, and their records share batches. Which files share an item does not
+affect any byte of the dataset.
 
-Where a pack ends is decided file by file, by the hash of its path and by its size. So the packs of
-a folder are the same whoever cuts it, and a file that comes, goes or grows changes the pack that it
-is in, not those behind it.
+The hash of a file's path and its size decide whether a pack ends with the file. So the packs of a
+folder do not depend on the process that forms them, and a file that is added, removed or extended
+changes its own pack but not the later ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,27 +16,28 @@ from hashlib import blake2b
 from pipelines.read.split import FileSplit
 
 SMALL_BYTES = 1 << 20
-"""A file of at least this size is mapped by itself: its text takes far longer than an item."""
+"""The size from which a file is mapped alone, because its text takes far longer than an item."""
 
 PACK_FILES = 256
-"""Files of a pack, on average: enough that an item costs little for each of them, and so few that
-workers share some thousand files, and that little is mapped again after a kill."""
+"""The average number of files in a pack: large enough that each file's part of the cost of an item
+is small, and small enough that workers can share some thousand files and that little is mapped
+again after a kill."""
 
 PACK_BYTES = 8 << 20
-"""Bytes of a pack, on average; fewer where --split-bytes asks for shorter items."""
+"""The average number of bytes in a pack; fewer if --split-bytes sets shorter items."""
 
 _MOST = 4
-"""How many times as large as on average a pack may become; one in fifty would be larger."""
+"""The maximum size of a pack, as a multiple of the average; one pack in fifty would exceed it."""
 
 
 def packs(
     chains: Iterable[Sequence[FileSplit]], *, split_bytes: int
 ) -> Iterator[tuple[FileSplit, ...]]:
-    """Yield the splits of each item: single ones, and packs of files that are one split each.
+    """Yield the splits of each item: a single split, or a pack of files that are one split each.
 
     Args:
-        chains: The splits of each file, files by source and path.
-        split_bytes: Bytes that an item is to map.
+        chains: The splits of each file, with files sorted by source and path.
+        split_bytes: The number of bytes that an item should map.
     """
     pack: list[FileSplit] = []
     size = 0
@@ -60,7 +62,7 @@ def packs(
 
 
 def _ends_pack(split: FileSplit, *, pack_bytes: int) -> bool:
-    """Return whether a pack ends with a file: by chance, the more likely the larger it is."""
+    """Return whether a file ends a pack: pseudo-randomly, and more often the larger the file is."""
     digest = blake2b(split.relative.encode(), digest_size=8).digest()
     chance = 1 / PACK_FILES + split.file_bytes / pack_bytes
     return int.from_bytes(digest, "little") < chance * 2**64

@@ -1,7 +1,7 @@
-"""Reads Parquet files: a record is a row.
+"""Reads Parquet files: each row is a record.
 
-Splits are runs of whole row groups. A group that cannot be decoded costs its rows, except those
-decoded before the damage.
+Splits are runs of whole row groups. If a group cannot be decoded, its rows are
+lost, except those before the damage.
 """
 
 from collections.abc import Iterator
@@ -23,18 +23,18 @@ _BATCH_BYTES = 4 << 20
 class ParquetReader(RecordReader):
     """Reads the rows of a split.
 
-    Memory holds a row group as stored, up to `row_groups.HELD_BYTES`, and a batch of rows.
+    Memory holds one row group as stored, up to `row_groups.HELD_BYTES`, and one batch of rows.
     """
 
     def __init__(self, split: FileSplit, reading: InputFormat) -> None:
-        """Make a reader of a split."""
+        """Create a reader of a split."""
         super().__init__(split, reading)
         self._rows = TableRows(reading)
         self._done = 0
 
     @property
     def done(self) -> int:
-        """How many rows of the split have been read so far."""
+        """The number of rows of the split that have been read so far."""
         return self._done
 
     def _read(self) -> Iterator[Record | Damage]:
@@ -55,7 +55,7 @@ class ParquetReader(RecordReader):
     def _group(
         self, table: pq.ParquetFile, file: RangeFile, group: int, *, first_row: int
     ) -> Iterator[Record | Damage]:
-        """Yield the rows of a group; those that cannot be decoded are damage."""
+        """Yield the rows of a group; rows that cannot be decoded are damage."""
         row, end = first_row, first_row + table.metadata.row_group(group).num_rows
         for batch in self._batches(table, file, group):
             yield from self._rows.records(batch[: end - row], row)

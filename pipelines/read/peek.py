@@ -1,9 +1,9 @@
-"""The format of a file by its name and its first bytes, and whether it is the expected one.
+"""Detects the format of a file by its name and first bytes, and checks it.
 
-The ending of a name says how a file is compressed (.gz, .zst, .bz2, .xz), and the part before that
-says what is inside (.jsonl, .jsonlines, .ndjson, .txt, .parquet), in upper or lower case. For a
-file named .json, or anything else, its first bytes decide: an array of objects, or an object on
-each line.
+The extension gives the compression of a file (.gz, .zst, .bz2, .xz), and the part before that
+gives its content (.jsonl, .jsonlines, .ndjson, .txt, .parquet), in upper or lower case. For a
+file named .json, or with any other name, its first bytes decide: an array of objects, or one object
+per line.
 """
 
 import itertools
@@ -27,7 +27,7 @@ from pipelines.read.stream import stream_of, whole_file
 from shards.errors import UserError
 
 HEAD_BYTES = 64 << 10
-"""How much of a file is read to tell its format; an array has to begin within it."""
+"""The number of bytes read to detect a file's format; an array has to begin within them."""
 
 _MAGIC_BYTES = 4
 _ARCHIVES = {
@@ -56,20 +56,20 @@ _EXPECTED: Mapping[Format, tuple[str, str]] = {
     "lines": ("lines of text", "UTF-8"),
     "file": ("text", "UTF-8"),
 }
-"""By format, a noun for the contents of a file, and how it should begin."""
+"""For each format, a noun for the contents of a file and the expected beginning of a file."""
 
 
 @dataclass(frozen=True)
 class Peek:
-    """The beginning of a file, which is read when it is first needed, and once."""
+    """Reads the beginning of a file once, when it is first needed."""
 
     path: str
     reading: InputFormat
-    """How it should be read."""
+    """The options for reading the file."""
 
     @cached_property
     def head(self) -> bytes:
-        """The first HEAD_BYTES, unpacked; fewer if the content ends before.
+        """The first HEAD_BYTES, unpacked; fewer if the content is shorter.
 
         Raises:
             UserError: The file cannot be opened, or is not compressed although its name says so.
@@ -123,31 +123,31 @@ class Peek:
 
     @property
     def is_table(self) -> bool:
-        """Whether its records are rows."""
+        """Whether the records are rows of a table."""
         return self.format in ("parquet", "arrow")
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether it is an object that holds the array."""
+        """Whether the file is an object that contains the array."""
         return self.format == "json" and is_wrapped(self.head)
 
     @property
     def looks_wrapped(self) -> bool:
-        """Whether its lines seem to be parts of one text."""
+        """Whether the lines seem to be parts of one text."""
         return self.format == "lines" and _looks_wrapped(self.head)
 
     @property
     def is_by_columns(self) -> bool:
-        """Whether it seems to be one object that holds a table by columns, as pandas writes it."""
+        """Whether the file seems to be one object with a table by columns, as pandas writes it."""
         if self.format not in ("jsonl", "objects") or b"\n{" in self.head:
             return False
         return _BY_COLUMNS.match(self.head.removeprefix(BOM)) is not None
 
     def check(self) -> None:
-        """Check that the file is not obviously something other than its format.
+        """Check that the file is not obviously in another format.
 
         Raises:
-            UserError: It is; the message says what it is and what was expected.
+            UserError: The file is in another format; the message names it and the expected one.
         """
         form = self.format
         if self.is_table:
@@ -155,7 +155,7 @@ class Peek:
             check_columns(names(self.path), self.path, text_fields=self.reading.text_fields)
         elif form == "json" and self.head:
             self._check_array()
-        # The reader of a custom format finds out, and an archive that is broken is damage.
+        # A custom reader checks its own format, and a broken archive is damage.
         elif form != "custom" and self.head and not _fits(form, self.head):
             raise not_in_format(form, self.head, self.path)
 
@@ -173,17 +173,17 @@ class Peek:
 
 
 def is_wrapped(head: bytes) -> bool:
-    """Return whether a file with these first bytes is an object, which may hold its array."""
+    """Return whether a file begins with an object, which may contain the array of records."""
     return head.removeprefix(BOM).lstrip().startswith(b"{")
 
 
 def not_in_format(form: Format, head: bytes, path: str) -> UserError:
-    """Return the error that says what a file is instead of a format.
+    """Return the error for a file that is not in the expected format.
 
     Args:
-        form: The format.
+        form: The expected format.
         head: The first bytes of the file, unpacked.
-        path: Where it is.
+        path: The path of the file.
     """
     noun, expected = _EXPECTED[form]
     return UserError(
@@ -198,9 +198,9 @@ def _fits(form: Format, head: bytes) -> bool:
 
 
 def _holds_objects(head: bytes) -> bool:
-    """Return whether a file begins with objects, one per line; damaged lines may be among them."""
+    """Return whether a file begins with objects, one per line; some of the lines may be damaged."""
     lines = [line.strip() for line in head.removeprefix(BOM).split(b"\n")]
-    last = lines.pop()  # which may be cut off
+    last = lines.pop()  # The last line may be cut off.
     is_object = [_is_object(line) for line in lines if line]
     array = array_start(head) is not None and not (is_object and is_object[0])
     if (any(is_object) or _is_object(last)) and not array:
@@ -213,7 +213,7 @@ def _is_object(line: bytes) -> bool:
 
 
 def _described(form: Format, head: bytes) -> str:
-    """Return a description of a file that is not in a format, as part of a message."""
+    """Return a description of a file that is not in the expected format, as part of a message."""
     if foreign := foreign_format(head):
         return foreign
     begins = f"it begins with {excerpt(head)}"
@@ -227,7 +227,7 @@ def _described(form: Format, head: bytes) -> str:
 
 
 def _other_objects(head: bytes) -> str:
-    """Return a description of a file without an array if it holds objects, else ""."""
+    """Return a description of a file that contains objects but no array; "" for other files."""
     if re.match(rb"\s*\{.*\}\s*\n\s*\{", head):
         return "it has one object per line (JSON lines)"
     if re.match(rb"\s*\{", head):
@@ -236,7 +236,7 @@ def _other_objects(head: bytes) -> str:
 
 
 def _other_lines(head: bytes) -> str:
-    """Return a description of a file without JSON lines if it holds other JSON, else ""."""
+    """Return a description of a file that contains JSON but no JSON lines; "" for other files."""
     if array_start(head) is not None:
         return "it is a JSON array, which is read as the format json"
     if not head.lstrip().startswith(b"{"):
@@ -250,10 +250,10 @@ def _other_lines(head: bytes) -> str:
 
 
 def foreign_format(head: bytes) -> str | None:
-    """Return, as part of a message, what a file is if it is not text in UTF-8; None if it may be.
+    """Return the format of a file that is not UTF-8 text, for a message; None if it may be text.
 
     Args:
-        head: Its first bytes.
+        head: The first bytes of the file.
     """
     for magic, archive in _ARCHIVES.items():
         if head.startswith(magic):
@@ -268,7 +268,7 @@ def foreign_format(head: bytes) -> str | None:
 
 
 def excerpt(head: bytes) -> str:
-    """Return the very first bytes as a message quotes them."""
+    """Return the very first bytes as quoted in messages."""
     return repr(head[:40].decode(errors="replace"))
 
 
@@ -284,15 +284,15 @@ def _parquet_columns(path: str) -> Sequence[str]:
 
 _MIN_LINES = 8
 _MIN_WIDTH, _MAX_WIDTH = 25, 120
-"""Characters of the lines of a wrapped text: of the middle one, and of nine in ten."""
+"""The line widths of a wrapped text: bounds for the median and for nine lines in ten."""
 _MIN_RUNNING = 0.3
 _ENDS = ".!?:;…。！？：；\"'”’」』)）"
 
 
 def _looks_wrapped(head: bytes) -> bool:
-    """Return whether a text seems to run on from line to line, as in files of books.
+    """Return whether a text seems to continue from line to line, as in files of books.
 
-    Its lines are of about one width, and many end within a sentence.
+    The lines of such a text have about the same width, and many end within a sentence.
     """
     lines = [line.strip() for line in head.decode(errors="replace").split("\n")[:-1]]
     widths = sorted(map(len, filter(None, lines)))

@@ -1,4 +1,4 @@
-"""Readers of a split: its bytes become records, and damage where a record should be."""
+"""Readers turn the bytes of a split into records, and damage where a record should be."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -12,23 +12,23 @@ from pipelines.read.stream import ByteStream, open_stream
 
 
 class RecordReader(ABC):
-    """Iterates once over what a split holds, in the order of the file."""
+    """Iterates once over the records of a split, in the order of the file."""
 
     def __init__(self, split: FileSplit, reading: InputFormat) -> None:
-        """Make a reader of a split."""
+        """Create a reader of a split."""
         self.split = split
         self.reading = reading
         self.skims = False
-        """Read no more of a table than the records need, which gives no checksum."""
+        """Whether to read only the table columns that the records need; gives no checksum."""
         self.crc32c: int | None = None
-        """Checksum of the split's bytes as stored; None until all is read."""
+        """The checksum of the split's bytes as stored; None until all bytes are read."""
         self.cut: Reason | None = None
-        """Why an unknown number of records is missing at the end; None if none is."""
+        """Why an unknown number of records is missing at the end; None if none are missing."""
 
     @property
     @abstractmethod
     def done(self) -> int:
-        """How much of [split.start, split.end) has been read so far; valid during iteration."""
+        """The part of [split.start, split.end) that has been read; valid during iteration."""
 
     def __iter__(self) -> Iterator[Record | Damage]:
         """Yield records, and damage where a record should be.
@@ -47,18 +47,18 @@ class RecordReader(ABC):
         """Open the file, and yield the records of the split."""
 
     def _parse(self, offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
-        """Return the record that some bytes are; arguments as of `object_record`."""
+        """Return the record that some bytes contain; the arguments are those of `object_record`."""
         return object_record(offset, raw, broken)
 
 
 class StreamReader(RecordReader):
-    """Reads a split of a text, or of any other file that is read from front to back."""
+    """Reads a split of a text, or of any other file that is read sequentially."""
 
     _stream: ByteStream
 
     @property
     def done(self) -> int:
-        """How many bytes of the split have been read so far, as stored."""
+        """The number of stored bytes of the split that have been read so far."""
         return self._stream.done
 
     def _read(self) -> Iterator[Record | Damage]:

@@ -11,11 +11,11 @@ BOM = b"\xef\xbb\xbf"
 
 MAX_RECORD_BYTES = 32 << 20
 BLOCK_BYTES = 4 << 20
-"""How much is read at a time."""
+"""The number of bytes to read at a time."""
 RAW_BYTES = 64 << 10
-"""How much is kept of damage that has no known end, or is too long."""
+"""The number of bytes kept of damage whose end is unknown or that is too long."""
 WHOLE_BYTES = 256 << 10
-"""How much is kept of a record that cannot be used: all of nearly every one, to be repaired."""
+"""The number of bytes kept of an unusable record; nearly all records fit, for repair."""
 
 Reason = Literal[
     "bad-utf8",
@@ -33,40 +33,40 @@ Reason = Literal[
 
 
 CUT: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))
-"""Reasons of damage where a file ends too early, which is not a record."""
+"""The reasons of damage at a premature end of a file; such damage is not a record."""
 
 
 @dataclass(frozen=True, slots=True)
 class BrokenRecord:
-    """A record that a reading function could not read, which it yields instead."""
+    """A marker that a reading function yields for a record that it could not read."""
 
     reason: Reason = "bad-archive"
     raw: bytes = b""
-    """Its first bytes, for rejects/."""
+    """The first bytes of the record, for rejects/."""
 
 
 class Record(NamedTuple):
-    """A record of an input file; (offset, length) is its identity there."""
+    """A record of an input file, identified by (offset, length) in the file."""
 
     offset: int
-    """Where it begins, in bytes of the uncompressed file; in a table, its row number."""
+    """The start of the record, in bytes of the uncompressed file; in a table, the row number."""
     length: int
-    """Its length in bytes; in a table, 1."""
+    """The length in bytes; in a table, 1."""
     value: Mapping[str, Any]
-    """Its fields."""
+    """The fields of the record."""
     raw: bytes
-    """Its bytes; empty for a row of a table."""
+    """The bytes of the record; empty for a row of a table."""
 
     @property
     def size(self) -> int:
-        """Return roughly how many bytes of text it holds."""
+        """Return roughly how many bytes of text the record contains."""
         if self.raw:
             return len(self.raw)
         return sum(len(value) for value in self.value.values() if isinstance(value, str))
 
     @property
     def head(self) -> bytes:
-        """Return its first WHOLE_BYTES; of a row, those of its JSON."""
+        """Return the record's first WHOLE_BYTES; for a row, those of its JSON."""
         return (self.raw or as_json(self.value))[:WHOLE_BYTES]
 
 
@@ -74,36 +74,36 @@ class Damage(NamedTuple):
     """A stretch of an input file where a record should be and is not."""
 
     offset: int
-    """Where it begins, counted like a record's offset."""
+    """The start of the damage, counted like a record's offset."""
     length: int
-    """Its length; 0 if a file ends too early."""
+    """The length of the damage; 0 if a file ends too early."""
     reason: Reason
-    """Why it is not a record."""
+    """The reason why the damage is not a record."""
     raw: bytes
-    """Its first WHOLE_BYTES, or RAW_BYTES where its end is not known or it is too long."""
+    """The first WHOLE_BYTES of the damage; RAW_BYTES if its end is unknown or it is too long."""
     num_bytes: int = 0
-    """About how many bytes it takes, where `length` counts rows."""
+    """The approximate size in bytes, where `length` counts rows."""
 
     @property
     def size(self) -> int:
-        """Return about how many bytes of the input it takes."""
+        """Return the approximate number of input bytes that the damage takes up."""
         return max(self.length, self.num_bytes, len(self.raw))
 
     @property
     def head(self) -> bytes:
-        """Return the bytes that are kept of it."""
+        """Return the bytes that are kept of the damage."""
         return self.raw
 
 
 def strings_in(value: Any) -> Iterator[tuple[Any, Any, str]]:
-    """Yield every string in a value of JSON, however deeply nested, with where it is.
+    """Yield every string in a JSON value, however deeply nested, and its position.
 
     Args:
         value: An object or an array.
 
     Yields:
-        The object or array that holds it, its key or number there, and the string; another value
-        may be put in its place.
+        The object or array that contains the string, its key or index there, and the string. The
+        caller may assign another value to that position.
     """
     containers = [value]
     while containers:

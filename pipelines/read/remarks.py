@@ -1,6 +1,6 @@
-"""Remarks on a listing: files that it leaves out, that are missing, or that are there twice.
+"""Remarks on a listing: files that are left out, missing or present twice.
 
-Each remark is one line of a log, however many files it is about.
+Each remark is one line of a log, however many files it covers.
 """
 
 import re
@@ -17,7 +17,7 @@ _NUMBERED = re.compile(r"(.*?)(\d+)[-_]of[-_](\d+)(?!\d)(.*)", re.DOTALL)
 
 
 def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[str]:
-    """Yield a line on files whose names do not match, and one on those that are hidden.
+    """Yield a line on files whose names do not match, and a line on hidden files.
 
     Args:
         unmatched: Paths of files.
@@ -42,23 +42,23 @@ def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[s
 
 
 def _below_one_folder(paths: Sequence[str]) -> tuple[str, str]:
-    """Return the folder that all of some paths are in, as words, and some of their names there."""
+    """Return the folder that contains all paths, as words, and some names relative to it."""
     folder = common_start(paths).rpartition("/")[0]
     names = [shown(path.removeprefix(f"{folder}/")) for path in paths[: NAMES_SHOWN + 1]]
-    more = [""] * (len(paths) - len(names))  # which are counted, not shown
+    more = [""] * (len(paths) - len(names))  # hidden paths are counted, not shown
     return f"in {shown(folder)} " * bool(folder), some_of([*names, *more])
 
 
 def gaps(files: Iterable[InputFile], *, searched: Collection[str]) -> Iterator[str]:
-    """Yield a line on numbered files that are not all there, as in a-00001-of-00008.jsonl.
+    """Yield a line on each incomplete series of numbered files, such as a-00001-of-00008.jsonl.
 
     Args:
-        files: All that are there.
-        searched: Sources that are not one file which was named.
+        files: All files that exist.
+        searched: The sources that were found by a search, not given as a single file.
     """
     series: dict[tuple[str, str, str, str], dict[int, InputFile]] = defaultdict(dict)
     for file in files:
-        name = file.relative  # of a million files few have a number of this kind
+        name = file.relative  # few of a million files have a number of this kind
         numbered = "-of-" in name or "_of_" in name
         if numbered and (match := _NUMBERED.fullmatch(stem_of(name))):
             start, number, total, end = match.groups()
@@ -73,11 +73,11 @@ def gaps(files: Iterable[InputFile], *, searched: Collection[str]) -> Iterator[s
 
 
 def _missing(numbers: Collection[int], total: int) -> str:
-    """Return which numbers of a series have no file, from 0 on or from 1 on; "" if all have."""
+    """Return the numbers of a series, from 0 or 1 on, that have no file; "" if all have one."""
     first = 1 if total in numbers and 0 not in numbers else 0
     places = range(first, first + total)
     count = total - sum(number in places for number in numbers)
-    if count in (0, total):  # of which none is in its place is no series
+    if count in (0, total):  # without any file in its place, this is not a series
         return ""
     absent = islice((str(number) for number in places if number not in numbers), _MAX_NUMBERS)
     more = f" and {count - _MAX_NUMBERS:,} more" * (count > _MAX_NUMBERS)
@@ -85,7 +85,7 @@ def _missing(numbers: Collection[int], total: int) -> str:
 
 
 def copies(files: Iterable[InputFile]) -> Iterator[str]:
-    """Yield a line on files that differ from others in the endings of their names alone."""
+    """Yield a line on files whose names differ from others only in the extensions."""
     named: dict[tuple[str, str], list[InputFile]] = {}
     for file in files:
         named.setdefault((file.source, stem_of(file.relative)), []).append(file)

@@ -1,4 +1,4 @@
-"""The files of an input behind a URL, found and read through fsspec."""
+"""Finds and reads the files of an input behind a URL, through fsspec."""
 
 import glob
 import io
@@ -21,20 +21,20 @@ _Info = Mapping[str, Any]
 """The details of a file as fsspec returns them."""
 
 READ_AHEAD_BYTES = 8 << 20
-"""Size of one request: from 8 MiB on, the time to the first byte hardly matters."""
+"""The size of one request: from 8 MiB on, the time to the first byte hardly matters."""
 
 _VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "VersionId")
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
 
 
 def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> Listing:
-    """Return the files that a URL names, and what cannot be read, as `find_local` does for a path.
+    """Return the files that a URL names and the unreadable ones, like `find_local` for a path.
 
     A web address names a folder if it ends with a slash. Listings are fetched page by page.
 
     Raises:
-        UserError: Nothing is there or matches, unless files come and go; the server does not
-            answer, or refuses; the library for the protocol is not installed; the URL contains a
+        UserError: Nothing exists or matches, unless `growing` is set; the server does not answer or
+            refuses access; the library for the protocol is not installed; the URL contains a
             password or a query.
     """
     check_address(url)
@@ -43,12 +43,12 @@ def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> 
 
 
 def open_remote(url: str) -> tuple[BinaryIO, InputFile]:
-    """Return a file opened for reading from its start, seekable, and its present size and etag.
+    """Open a file for reading from its start; return it, seekable, with its current size and etag.
 
-    Where the library supports it (S3), later reads return this version of the file or fail.
+    Where the library supports this (S3), later reads return this version of the file or fail.
 
     Raises:
-        UserError: It cannot be opened. Reading the file raises this as well.
+        UserError: The file cannot be opened. Reading the file may raise this too.
     """
     with explained(url):
         return retried(url, lambda: _open(_Location.of(url), url))
@@ -63,7 +63,7 @@ def _open(location: "_Location", url: str) -> tuple[BinaryIO, InputFile]:
 
 
 class _RetriedReads(io.RawIOBase):
-    """A file of fsspec whose errors become UserErrors."""
+    """A file of fsspec that turns errors into UserErrors."""
 
     def __init__(self, file: Any, url: str) -> None:  # fsspec has no types
         self._file = file
@@ -71,13 +71,13 @@ class _RetriedReads(io.RawIOBase):
 
     def readinto(self, buffer: Any) -> int:  # mypy knows no buffer protocol before Python 3.12
         with explained(self._url):
-            # A read that fails leaves the position where it was.
+            # A failed read does not change the position.
             data = retried(self._url, lambda: self._file.read(len(buffer)))
         buffer[: len(data)] = data
         return len(data)
 
     def readall(self) -> bytes:
-        # The inherited readall() asks for 8 KiB at a time.
+        # The inherited readall() requests 8 KiB at a time.
         with explained(self._url):
             return bytes(retried(self._url, self._file.read))
 
@@ -132,7 +132,7 @@ def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: 
 
 
 def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
-    """Return the details of the files in a folder, or of those that match a glob below it."""
+    """Return the details of the files in a folder, or of the files below it that match a glob."""
     system, wild = location.system, location.path != root
     try:
         infos = location.infos(system.glob if wild else system.find)
@@ -141,21 +141,21 @@ def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
     except FileNotFoundError:
         if not growing or system.exists(root):
             raise
-        return []  # storage without folders: nothing has been put there yet
+        return []  # storage without folders: nothing is stored there yet
     return infos
 
 
 def _chosen(
     location: "_Location", infos: Sequence[_Info], patterns: Sequence[str], *, root: str
 ) -> tuple[Listing, list[str]]:
-    """Return the files that match and what is left out, and links astray that do not match."""
+    """Return the listing of matching and skipped files, and the broken links that do not match."""
     found = Listing(root=location.url(root))
     astray: list[str] = []
     matching = matcher(patterns)
     for info in infos:
         relative = _below(info, root)
         matches = matching(relative)
-        if not matches and info["type"] != "link":  # one may lead to a folder, whatever its name
+        if not matches and info["type"] != "link":  # a link may lead to a folder, whatever its name
             found.unmatched.append(location.url(info["name"]))
             continue
         behind, why = location.behind(info)
@@ -173,12 +173,12 @@ def _chosen(
 
 @dataclass(frozen=True, kw_only=True)
 class _Location:
-    """The target of a URL: a file system of fsspec and a path in it."""
+    """The target of a URL: an fsspec file system and a path in that system."""
 
     system: Any  # fsspec has no types
     path: str
     base: str
-    """The part of a URL before a path of the file system."""
+    """The part of the URL before a path of the file system."""
 
     @classmethod
     def of(cls, url: str) -> "_Location":
@@ -192,7 +192,7 @@ class _Location:
         return self.base + path if self.base else str(self.system.unstrip_protocol(path))
 
     def infos(self, listed: Any) -> list[_Info]:
-        """Return the details that fsspec's `find` or `glob` gives of files at the path, by name.
+        """Return the details of the files at the path, from fsspec's `find` or `glob`, by name.
 
         An empty object named FOLDER/ stands for a folder.
         """
@@ -205,7 +205,7 @@ class _Location:
         ]
 
     def behind(self, info: _Info) -> tuple[_Info, str]:
-        """Return the details of a file, or of the one a link leads to; and why it is not a file."""
+        """Return the details of a file or a link's target, and why it is not a file, if so."""
         if info["type"] == "file":
             return info, ""
         try:
@@ -220,7 +220,7 @@ class _Location:
         return behind, "" if behind["type"] == "file" else "is neither a file nor a folder"
 
     def file(self, info: _Info, *, root: str) -> InputFile:
-        """Return the file that fsspec describes."""
+        """Return the file that fsspec's details describe."""
         url = self.url(str(info["name"]))
         if info["size"] is None:  # as in listings of web folders
             info = {**self.system.info(info["name"]), "name": info["name"]}
@@ -236,7 +236,7 @@ class _Location:
 
 @contextmanager
 def _complete(system: Any) -> Iterator[None]:
-    """Have a listing fail where that of a folder in it does: fsspec would leave the folder out."""
+    """Make a listing fail if that of a subfolder fails; fsspec would leave the subfolder out."""
     walks = [name for name in ("walk", "_walk") if hasattr(system, name)]
     try:
         for name in walks:
@@ -253,7 +253,7 @@ def _below(info: _Info, root: str) -> str:
 
 
 def etag_of(info: _Info) -> str:
-    """Return the mark of a version of a file: etag, version or time; "" if none is known.
+    """Return the tag of a file's version: etag, version or time; "" if none is known.
 
     Args:
         info: The result of fsspec's `info` for the file.
@@ -266,6 +266,6 @@ def etag_of(info: _Info) -> str:
 
 def _instant(time: object) -> str:
     if isinstance(time, datetime):
-        # A listing and a single answer may differ in time zone and in fractions of a second.
+        # A listing and a reply for one file may differ in time zone and in fractions of a second.
         return time.astimezone(UTC).isoformat(timespec="seconds")
     return str(time)

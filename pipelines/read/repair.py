@@ -1,7 +1,7 @@
-"""Records that are repaired as they are read: --bad-utf8 replace, --nul remove.
+"""Repairs records as they are read, for --bad-utf8 replace and --nul remove.
 
-Invalid UTF-8 in a record becomes U+FFFD, as in WHATWG's decoder, and so does half of a surrogate
-pair in JSON. The place of a record, and so its identity, is that of its bytes.
+Invalid UTF-8 in a record becomes U+FFFD, as in WHATWG's decoder, and so does a lone surrogate in
+JSON. The position of a record, and so its identity, remains that of its original bytes.
 """
 
 import re
@@ -12,20 +12,20 @@ from pipelines.read.json_object import Partial
 from pipelines.read.record import Damage, Reason, Record, strings_in
 
 Parse = Callable[[int, bytes, Reason | None], Record | Damage | None]
-"""Makes a record of the bytes of one, as `object_record` does."""
+"""A function that parses the bytes of a record, like `object_record`."""
 
 _REPAIRED = ("bad-utf8", "bad-json")
-"""Reasons of damage that invalid UTF-8 or half of a surrogate pair may be."""
+"""The reasons of damage that invalid UTF-8 or a lone surrogate can cause."""
 _ESCAPE = re.compile(
     rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
     rb"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-"""An escape in JSON: a pair of surrogates, a lone one, or another."""
+"""A JSON escape: a pair of surrogates, a lone surrogate, or another escape."""
 
 
 def repaired(item: Record | Damage, reading: InputFormat, *, parse: Parse) -> Record | Damage:
-    """Return a record or damage, repaired as options ask where it can be."""
+    """Return a record or damage, repaired as the options request if it can be."""
     if reading.bad_utf8 == REPLACE:
         item = _decoded(item, parse)
     if reading.nul == REMOVE and isinstance(item, Record):
@@ -36,7 +36,7 @@ def repaired(item: Record | Damage, reading: InputFormat, *, parse: Parse) -> Re
 
 
 def _decoded(item: Record | Damage, parse: Parse) -> Record | Damage:
-    """Return the record whose bytes are all there except for their encoding, else the item."""
+    """Return the record if its bytes are complete except for their encoding, else the item."""
     lacks = (
         item.reason in _REPAIRED if isinstance(item, Damage) else isinstance(item.value, Partial)
     )

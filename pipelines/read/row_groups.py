@@ -17,16 +17,16 @@ from shards.storage.arrow import check_parquet
 from shards.storage.files import crc32c_of
 
 HELD_BYTES = 64 << 20
-"""Row groups up to this size are read once, sequentially, and decoded from memory."""
+"""The size up to which a row group is read once, sequentially, and decoded from memory."""
 _BLOCK_BYTES = 4 << 20
 _BUFFER_BYTES = 1 << 20
 
 
 def open_parquet(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
-    """Return an opened Parquet file.
+    """Return the Parquet file of an open file.
 
     Raises:
-        UserError: It is not a Parquet file, or its footer is damaged.
+        UserError: The file is not a Parquet file, or its footer is damaged.
     """
     try:
         table = pq.ParquetFile(
@@ -53,17 +53,17 @@ def num_rows(path: str) -> int:
     """Return the number of rows of a Parquet file.
 
     Raises:
-        UserError: As open_parquet.
+        UserError: As for open_parquet.
     """
     with open_input(path) as file, readable(path):
         return int(open_parquet(file, path).metadata.num_rows)
 
 
 def _check_footer(table: pq.ParquetFile) -> None:
-    """Check what pyarrow takes on trust.
+    """Check properties of a file that pyarrow does not verify.
 
     Raises:
-        ValueError: The name of a column is not UTF-8, or the numbers of rows contradict each other.
+        ValueError: The name of a column is not UTF-8, or the row counts contradict each other.
         OSError: The description of a column makes no sense.
     """
     table.schema_arrow.names  # noqa: B018 - only now are they decoded
@@ -76,13 +76,13 @@ def _check_footer(table: pq.ParquetFile) -> None:
 
 
 def first_rows(metadata: pq.FileMetaData) -> list[int]:
-    """Return the number of the first row of each row group, followed by the number of rows."""
+    """Return the index of the first row of each row group, followed by the number of rows."""
     counts = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
     return list(itertools.accumulate(counts, initial=0))
 
 
 def first_bytes(metadata: pq.FileMetaData, file_bytes: int) -> list[int]:
-    """Return where the range of each row group begins, followed by the size of the file.
+    """Return the offset of each row group's range, followed by the size of the file.
 
     If the groups are not stored in order, the first one gets all bytes, so the file is not cut.
     """
@@ -95,7 +95,7 @@ def first_bytes(metadata: pq.FileMetaData, file_bytes: int) -> list[int]:
 
 def _first_page(group: pq.RowGroupMetaData) -> int:
     columns = (group.column(index) for index in range(group.num_columns))
-    # Some writers put 0 if there is no dictionary.
+    # Some writers store 0 if there is no dictionary.
     pages = ((each.data_page_offset, each.dictionary_page_offset) for each in columns)
     return min((min(page, first or page) for page, first in pages), default=0)
 
@@ -103,8 +103,8 @@ def _first_page(group: pq.RowGroupMetaData) -> int:
 def runs(metadata: pq.FileMetaData, *, file_bytes: int, split_bytes: int) -> list[tuple[int, int]]:
     """Return runs of whole row groups as ranges of rows, each of about `split_bytes` bytes.
 
-    A run ends with the group that makes it that long; a remainder shorter than half of that joins
-    the last run. There is at least one run; it is empty if the file has no rows.
+    A run ends with the group that makes it reach this size; a remainder shorter than half of the
+    size joins the last run. There is at least one run, which is empty if the file has no rows.
     """
     rows, edges = first_rows(metadata), first_bytes(metadata, file_bytes)
     cuts, begin = [0], 0
@@ -129,7 +129,7 @@ def groups_in(
         for group, (first, last) in enumerate(itertools.pairwise(rows))
         if start <= first < last <= end
     ]
-    if not groups:  # no rows at all
+    if not groups:  # the file has no rows
         return []
     cuts = [edges[group] for group in groups]
     cuts[0] = cuts[0] if start else 0
@@ -138,14 +138,14 @@ def groups_in(
 
 
 class RangeFile(io.RawIOBase):
-    """A file for pyarrow that may hold one of its ranges in memory and adds up their checksum.
+    """A file for pyarrow that can keep one range in memory, and adds up the checksum of ranges.
 
-    An error of the file itself is kept in `error`, since pyarrow replaces it with one of its own.
+    `error` keeps an error of the file itself, since pyarrow replaces errors with its own.
     """
 
     def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int) -> None:
         self.crc32c = 0
-        """Checksum of all ranges taken, in their order."""
+        """The checksum of all ranges taken, in the order in which they were taken."""
         self.error: OSError | None = None
         self._handle = handle
         self._path = path
@@ -155,10 +155,10 @@ class RangeFile(io.RawIOBase):
         self._offset = 0
 
     def take(self, start: int, end: int) -> None:
-        """Add a range to the checksum, and hold it unless it is large.
+        """Add a range to the checksum, and keep the range in memory unless it is large.
 
         Raises:
-            UserError: The file is shorter than it was.
+            UserError: The file has become shorter.
         """
         self._start, self._held = start, b""
         step = HELD_BYTES if end - start <= HELD_BYTES else _BLOCK_BYTES
@@ -195,7 +195,7 @@ class RangeFile(io.RawIOBase):
             raise
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        """Go to an offset and return it."""
+        """Move to an offset and return that offset."""
         self._offset = offset + (0, self._offset, self._file_bytes)[whence]
         return self._offset
 
@@ -204,9 +204,9 @@ class RangeFile(io.RawIOBase):
         return self._offset
 
     def readable(self) -> bool:
-        """Return True; pyarrow asks."""
+        """Return True, as pyarrow requires."""
         return True
 
     def seekable(self) -> bool:
-        """Return True; pyarrow asks."""
+        """Return True, as pyarrow requires."""
         return True

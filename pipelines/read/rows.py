@@ -1,4 +1,4 @@
-"""Rows of a table as records: a record is a row, its offset is the row's number, its length 1."""
+"""Turns rows of a table into records; a record's offset is the row's number, its length 1."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,17 +24,17 @@ _HAS_BYTES = (
     pa.types.is_large_binary,
 )
 _NO_VALUE = (ValueError, OverflowError, LookupError)
-"""Raised for values that Python cannot have: text that is not UTF-8, a date after the year 9999."""
+"""The errors for values that Python cannot represent: invalid UTF-8, a date after the year 9999."""
 
 
 @dataclass(frozen=True)
 class TableRows:
-    """Makes records of the rows of a table; one with too long a value that is needed is damage."""
+    """Turns rows of a table into records; a row with too long a needed value is damage."""
 
     reading: InputFormat
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """Return those of the columns of a table that are read."""
+        """Return the columns of a table that are read."""
         return [name for name in names if self.reading.whole or self._needs(name)]
 
     def _needs(self, column: str) -> bool:
@@ -42,7 +42,7 @@ class TableRows:
 
     @cached_property
     def _needed(self) -> frozenset[str]:
-        """The columns that fields may be in: the name of a column may have dots."""
+        """The columns that may contain the fields: column names may contain dots."""
         return frozenset(
             name for field in self.reading.fields or () for name in (field, field.partition(".")[0])
         )
@@ -51,7 +51,7 @@ class TableRows:
         """Yield the rows of a batch."""
         batch = self._with_texts(batch)
         too_long = self._too_long(batch)
-        # Values that are too long are not made Python objects: those would be copies.
+        # Values that are too long do not become Python objects, which would be copies.
         values = None if too_long.any() else _values(batch)
         for index in range(len(batch)):
             if too_long[index]:
@@ -83,7 +83,7 @@ class TableRows:
         return Record(row, 1, Partial(fields.items(), reason), raw)
 
     def _with_texts(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch whose columns of text and time are strings; UTF-8 is not checked."""
+        """Return a batch with text and time columns converted to strings; UTF-8 is not checked."""
         present = self._present(batch)
         for index, field in enumerate(batch.schema):
             original = batch[index]
@@ -104,7 +104,7 @@ class TableRows:
         return too_long
 
     def _text(self, batch: pa.RecordBatch, index: int, most: int = WHOLE_BYTES) -> bytes:
-        """Return the first bytes of a row's text, undecoded."""
+        """Return the first bytes of a row's text, without decoding them."""
         for name in self._present(batch):
             column = batch[name]
             if _is_string(column.type):
@@ -118,10 +118,10 @@ class TableRows:
 
 
 def check_columns(names: Sequence[str], path: str, *, text_fields: Sequence[str]) -> None:
-    """Check that a table has one of the columns of text, unless there are none to look for.
+    """Check that a table has one of the text columns, unless none are given.
 
     Raises:
-        UserError: It has none of them; the message names its columns.
+        UserError: The table has none of them; the message names its columns.
     """
     if text_fields and not set(text_fields) & set(names):
         wanted = " or ".join(map(repr, dict.fromkeys(text_fields)))
@@ -137,7 +137,7 @@ def _is_string(data_type: pa.DataType) -> bool:
 
 
 def _contiguous(column: pa.Array) -> pa.Array:
-    """Return a column of views of strings or bytes as one of strings or bytes."""
+    """Return a column of string or binary views as one of plain strings or bytes."""
     if pa.types.is_string_view(column.type):
         return column.cast(pa.binary_view()).cast(pa.large_binary()).view(pa.large_string())
     return column.cast(pa.large_binary()) if pa.types.is_binary_view(column.type) else column
@@ -150,12 +150,12 @@ def _as_string(column: pa.Array) -> pa.Array:
 
 
 def _time_as_string(column: pa.Array) -> pa.Array:
-    """Return times as text: Python's have no nanoseconds and no years after 9999."""
+    """Return times as text: Python's times have no nanoseconds and no years after 9999."""
     if pa.types.is_duration(column.type):
         return _duration_as_string(column)
     try:
         column = column.cast(pa.string())
-    except pa.ArrowInvalid:  # a time zone that nobody knows
+    except pa.ArrowInvalid:  # the time zone is unknown
         column = column.cast(pa.timestamp(column.type.unit, "UTC")).cast(pa.string())
     return pc.replace_substring_regex(column, r"\.0+(Z|[+-]\d+)?$", r"\1")
 
@@ -171,7 +171,7 @@ _NANOSECONDS = {"s": 10**9, "ms": 10**6, "us": 10**3, "ns": 1}
 
 
 def _byte_lengths(column: pa.Array) -> pa.Array | None:
-    """Return the lengths of strings or bytes, None for values of other types."""
+    """Return the lengths of strings or bytes; None for values of other types."""
     if pa.types.is_dictionary(column.type):
         lengths = _byte_lengths(column.dictionary)
         try:
@@ -184,7 +184,7 @@ def _byte_lengths(column: pa.Array) -> pa.Array | None:
 
 
 def _values(batch: pa.RecordBatch) -> list[dict[str, Any]] | None:
-    """Return the rows of a batch, None if one of them has no value in Python."""
+    """Return the rows of a batch; None if one of them cannot be represented in Python."""
     try:
         return _dicts(batch)
     except _NO_VALUE:
@@ -198,7 +198,7 @@ def _dicts(batch: pa.RecordBatch) -> list[dict[str, Any]]:
 
 
 def _in_python(column: pa.Array) -> list[Any]:
-    """Return the values of a column; a map is an object."""
+    """Return the values of a column; maps become objects."""
     values: list[Any] = column.to_pylist()
     if pa.types.is_map(column.type) and not pa.types.is_nested(column.type.key_type):
         return [None if pairs is None else dict(pairs) for pairs in values]

@@ -1,4 +1,4 @@
-"""Recognises files whose only record holds all records at once, in another shape."""
+"""Recognises files in which one record contains all records, in another layout."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -16,10 +16,10 @@ _MIN_ENTRIES = 2
 
 
 def advice_on(record: Mapping[str, Any]) -> str:
-    """Return the command that turns a record that holds all records of a file into lines of JSON.
+    """Return the command that splits a record with all records of a file into lines of JSON.
 
     Returns:
-        A sentence without its full stop; "" if it does not look like that.
+        A sentence without its full stop; "" if the record does not look like one.
     """
     if any(isinstance(value, Mapping) and _are_numbers(value) for value in record.values()):
         return BY_COLUMNS
@@ -39,6 +39,6 @@ def _are_numbers(value: Mapping[str, Any]) -> bool:
 
 
 def _is_entry(item: tuple[str, Any]) -> bool:
-    """Return whether a field is named as files or numbers are, and holds text."""
+    """Return whether a field contains text and is named like a file or a number."""
     name, value = item
     return isinstance(value, str) and (name.isdecimal() or "." in name or "/" in name)

@@ -1,6 +1,6 @@
-"""A split is a byte range of an input file; how a file is cut.
+"""Splits: byte ranges of input files, and how files are cut into them.
 
-`splits` of `pipelines/read/input_format.py` decides by format where a file is cut, if at all.
+`splits` of `pipelines/read/formats.py` decides by format where a file is cut, if at all.
 
 The size of a split depends on the file and on `split_bytes` alone, so that the same corpus is cut
 the same way for any number of workers.
@@ -19,7 +19,7 @@ from shards.storage.address import is_url
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class FileSplit:
-    """The bytes [start, end) of an input file; of a Parquet file its rows [start, end)."""
+    """The bytes [start, end) of an input file; for a Parquet file, the rows [start, end)."""
 
     source: str
     path: str
@@ -30,11 +30,11 @@ class FileSplit:
     mtime_ns: int
     etag: str = ""
     form: str = ""
-    """The format of the file, as `Peek.format`."""
+    """The format of the file, as in `Peek.format`."""
 
     @property
     def name(self) -> tuple[str, str]:
-        """Source and path of its file, as `InputFile.name`."""
+        """The source and relative path of the file, as in `InputFile.name`."""
         return self.source, self.relative
 
     @property
@@ -46,8 +46,8 @@ class FileSplit:
 def split_file(file: InputFile, split_bytes: int, *, form: str = "") -> list[FileSplit]:
     """Return the splits of a file, in order and without gaps.
 
-    All are `split_bytes` long but the last, which takes the remainder: half a split to one and a
-    half (a shorter file is one split).
+    All splits are `split_bytes` long except the last, which takes the remainder: half a split to
+    one and a half (a shorter file is one split).
 
     Raises:
         ValueError: `split_bytes` is below 1.
@@ -73,10 +73,10 @@ def split_file(file: InputFile, split_bytes: int, *, form: str = "") -> list[Fil
 
 
 def open_split(split: FileSplit) -> BinaryIO:
-    """Return the file of a split as `open_input` does, if it is still the file that was cut.
+    """Open the file of a split like `open_input`, if it is still the file that was cut.
 
     Raises:
-        UserError: It cannot be opened, or its size, time or etag has changed since.
+        UserError: The file cannot be opened, or its size, time or etag has changed since.
     """
     if is_url(split.path):
         file, remote = open_remote(split.path)
@@ -93,14 +93,15 @@ def open_split(split: FileSplit) -> BinaryIO:
 
 
 def check_unchanged(file: BinaryIO, split: FileSplit) -> None:
-    """Check that a file on a local disk was not written while it was read.
+    """Check that a file on a local disk was not modified while it was read.
 
     Args:
-        file: As `open_split` returned it. Behind a URL reading fails by itself.
+        file: The file that `open_split` returned. For a URL, reading a changed file fails by
+            itself.
         split: The split that was read.
 
     Raises:
-        UserError: It was.
+        UserError: The file was modified.
     """
     if not is_url(split.path):
         _check(split, _state(file, split))

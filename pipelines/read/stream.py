@@ -1,4 +1,4 @@
-"""The bytes of a split, uncompressed, read from front to back."""
+"""Reads the uncompressed bytes of a split from front to back."""
 
 import io
 import sys
@@ -15,24 +15,24 @@ _BLOCK_BYTES = 64 << 10
 
 
 class PlainStream:
-    """The bytes of a file that is not compressed, from some offset on."""
+    """Reads the bytes of an uncompressed file from an offset on."""
 
     failure = None
 
     def __init__(self, handle: BinaryIO, split: FileSplit, *, offset: int) -> None:
         self.offset = offset
-        """Offset of the bytes that read() returns next."""
+        """The offset of the bytes that read() returns next."""
         self.end = split.end
         self.size = split.file_bytes
         self.crc32c = 0
-        """Checksum of those of the split's bytes that have been read so far."""
+        """The checksum of the split's bytes that have been read so far."""
         self._handle = handle
         self._split = split
         handle.seek(offset)
 
     @property
     def done(self) -> int:
-        """Return how many of the split's bytes have been read so far."""
+        """Return the number of the split's bytes that have been read so far."""
         return max(0, min(self.offset, self.end) - self._split.start)
 
     def read(self, size: int) -> bytes:
@@ -52,16 +52,16 @@ class PlainStream:
 
 
 class UnpackedStream:
-    """The content of a compressed file; memory holds the bytes of one call, and a piece."""
+    """Reads the content of a compressed file; memory holds the bytes of one call and one piece."""
 
     end = sys.maxsize
 
     def __init__(self, handle: BinaryIO, split: FileSplit, *, codec: str) -> None:
         self.offset = 0
         self.size = sys.maxsize
-        """Where the content ends; sys.maxsize until its end has been read."""
+        """The end of the content; sys.maxsize until the end has been read."""
         self.failure: Failure | None = None
-        """Why it ends too early, once its end has been read."""
+        """Why the content ends too early; known once its end has been read."""
         self._stored = PlainStream(handle, split, offset=0)
         self._pieces = unpack(self._stored, codec)
         self._piece = memoryview(b"")
@@ -74,11 +74,11 @@ class UnpackedStream:
 
     @property
     def done(self) -> int:
-        """Return how many bytes of the file have been read so far."""
+        """Return the number of bytes of the file that have been read so far."""
         return self._stored.done
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes: at most `size`, none where the content ends.
+        """Return the next bytes: at most `size`, none at the end of the content.
 
         Raises:
             UserError: The file ends before its size.
@@ -93,11 +93,11 @@ class UnpackedStream:
         return b"".join(parts)
 
     def _fill(self) -> bool:
-        """Hold a piece that is not empty and return True, or return False at the end."""
+        """Load a piece that is not empty and return True, or return False at the end."""
         while not self._piece:
             if self.size < sys.maxsize:
                 return False
-            self._piece = memoryview(b"")  # one alone is held at a time
+            self._piece = memoryview(b"")  # only one piece is in memory at a time
             try:
                 self._piece = memoryview(next(self._pieces))
                 self._unpacked += len(self._piece)
@@ -109,11 +109,11 @@ class UnpackedStream:
 
 
 ByteStream = PlainStream | UnpackedStream
-"""The input of the readers of text; offsets count bytes of the uncompressed file."""
+"""The input of the text readers; offsets count bytes of the uncompressed file."""
 
 
 def skip_rest(stream: ByteStream) -> int:
-    """Read a stream to its end, which its checksum needs, and return how many bytes were left."""
+    """Read a stream to its end, which its checksum requires; return the number of bytes left."""
     length = 0
     while block := stream.read(_BLOCK_BYTES):
         length += len(block)
@@ -121,18 +121,18 @@ def skip_rest(stream: ByteStream) -> int:
 
 
 class StreamFile(io.RawIOBase):
-    """A stream as Python's file objects have it; it remembers why the file cannot be read."""
+    """Wraps a stream as a Python file object; records why the file cannot be read."""
 
     def __init__(self, stream: ByteStream) -> None:
         self.error: Exception | None = None
         self._stream = stream
 
     def readable(self) -> bool:
-        """Return True; io asks."""
+        """Return True, as io requires."""
         return True
 
     def readinto(self, buffer: Any) -> int:
-        """Fill a buffer with the next bytes, and return how many those are."""
+        """Fill a buffer with the next bytes, and return their number."""
         try:
             block = self._stream.read(len(buffer))
         except Exception as error:
@@ -143,7 +143,7 @@ class StreamFile(io.RawIOBase):
 
 
 def stream_of(handle: BinaryIO, split: FileSplit, *, offset: int = 0) -> ByteStream:
-    """Return the bytes of an opened file from `offset` on, or all that a compressed one holds."""
+    """Return a stream of an open file from `offset` on, or of all content of a compressed one."""
     codec = compression(split.path)
     if codec is None:
         return PlainStream(handle, split, offset=offset)
@@ -169,8 +169,8 @@ def open_stream(split: FileSplit, *, offset: int = 0) -> Iterator[ByteStream]:
     """Open the file of a split and yield its bytes from `offset` on (0 if it is compressed).
 
     Raises:
-        UserError: The file cannot be opened, or has changed since it was cut; the latter also
-            when all has been read.
+        UserError: The file cannot be opened, or has changed since it was cut; a change is also
+            detected after the last read.
     """
     with open_split(split) as handle, readable(split.path):
         yield stream_of(handle, split, offset=offset)

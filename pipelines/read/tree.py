@@ -1,10 +1,10 @@
-"""Searches a folder on a local disk for files that match, and notes unreadable folders.
+"""Searches a folder on a local disk for matching files, and notes unreadable folders.
 
-A file has one name, however many links lead to it: the one that passes through the fewest links, of
-several such the first by the parts of its path. It is a function of the tree alone; the order in
-which a disk lists a folder has no part in it. (A hard link is not a link in this sense but a file.)
+A file has one name, however many links lead to it: the path that passes through the fewest links,
+and of several such paths the first one, compared by components. The name depends on the tree alone,
+not on the order in which a disk lists a folder. (A hard link counts as a file, not as a link.)
 
-    folder search   real folders first, then those behind one link, behind two ...; each once
+    folder search   real folders first, then folders behind one link, two links ...; each once
     glob            a wildcard crosses links to folders, ** does not, as in pathlib
 """
 
@@ -31,18 +31,18 @@ class Findings:
     """The results of a search."""
 
     matches: set[Path] = field(default_factory=set)
-    """Paths that match and are not folders; some may be unreadable."""
+    """The matching paths that are not folders; some may be unreadable."""
     refused: dict[Path, str] = field(default_factory=dict)
-    """Folders that cannot be searched, and why."""
+    """The folders that cannot be searched, with the reasons."""
     astray: set[Path] = field(default_factory=set)
-    """Links to nothing, or to themselves, that do not match."""
+    """The links that lead to nothing or to themselves and do not match."""
     unmatched: list[Path] = field(default_factory=list)
-    """Other paths of a folder search, which do not match and are not folders."""
+    """The other paths found by a folder search: they do not match and are not folders."""
     hidden: set[Path] = field(default_factory=set)
-    """Files that are hidden, and folders, in which nothing was searched."""
+    """The hidden files, and hidden folders, which are not searched."""
 
     def is_folder(self, path: Path) -> bool:
-        """Return whether a path leads to a folder; note it if that is unknown."""
+        """Return whether a path leads to a folder; record the path if that cannot be determined."""
         try:
             return stat.S_ISDIR(path.stat().st_mode)
         except OSError as error:
@@ -50,7 +50,7 @@ class Findings:
             return False
 
     def add(self, path: Path, *, matches: Callable[[Path], bool]) -> None:
-        """Note what is not a folder, or a link that leads to none."""
+        """Record a path that is not a folder, or a link that does not lead to a folder."""
         if is_hidden(path.name):
             self.hidden.add(path)
         elif matches(path):
@@ -58,7 +58,7 @@ class Findings:
         elif os.path.exists(path):  # noqa: PTH110 - Path.exists raises some errors
             self.unmatched.append(path)
         else:
-            self.is_folder(path)  # a link that may lead to one
+            self.is_folder(path)  # the link may lead to a folder
 
     def refuse(self, path: Path, error: OSError) -> None:
         """Note that a folder, or a link that may lead to one, cannot be searched."""
@@ -69,7 +69,7 @@ class Findings:
 
 
 def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
-    """Return the matches below a folder, including subfolders and links to folders."""
+    """Return the matches below a folder, including those in subfolders and linked folders."""
     found = Findings()
     seen: set[str] = set()
     layer = [folder]
@@ -86,7 +86,7 @@ def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
                 links += [place / name for name in folders if _is_link(place / name)]
                 for path in (place / name for name in others):
                     found.add(path, matches=matches)
-        # The links of one layer in order: what two of them lead to has its name of the first.
+        # Links of one layer are sorted: a target that two links share is named after the first.
         layer = sorted(links)
     return found
 
@@ -96,7 +96,7 @@ def expand(root: Path, parts: Sequence[str]) -> Findings:
 
     Args:
         root: The folder.
-        parts: The components of the glob, one at least.
+        parts: The components of the glob; at least one.
     """
     found = Findings()
     places = {root}
@@ -113,7 +113,7 @@ def expand(root: Path, parts: Sequence[str]) -> Findings:
 
 
 def _walk(start: Path, into: Findings) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Yield each folder from `start` down, links not followed, as `os.walk` does."""
+    """Yield each folder from `start` down without following links, like `os.walk`."""
 
     def refuse(error: OSError) -> None:
         into.refuse(Path(error.filename or start), error)
@@ -132,7 +132,7 @@ def _step(folder: Path, *, part: str, is_last: bool, into: Findings) -> Sequence
         if glob.has_magic(part):
             below = [path for path in folder.iterdir() if fnmatchcase(path.name, part)]
             hidden = {p for p in below if is_hidden(p.name) and not is_named(p.name, part)}
-            # The last component matches files, any other folders.
+            # The last component matches files; all others match folders.
             into.hidden.update(path for path in hidden if os.path.isdir(path) != is_last)  # noqa: PTH112
             return [path for path in below if path not in hidden]
         (folder / part).lstat()
@@ -145,11 +145,11 @@ def _step(folder: Path, *, part: str, is_last: bool, into: Findings) -> Sequence
 
 
 def named_once(paths: Iterable[Path], root: Path) -> list[Path]:
-    """Return paths in order, without those that are another name of a file among them.
+    """Return paths in order, with only one path for each file.
 
     Args:
-        paths: Below `root`.
-        root: Links on the way to it do not count.
+        paths: Paths below `root`.
+        root: The folder of the paths; links on the way to it do not count.
     """
     real_folder = functools.cache(os.path.realpath)
     names: dict[str, list[Path]] = {}
@@ -164,7 +164,7 @@ def named_once(paths: Iterable[Path], root: Path) -> list[Path]:
 
 
 def _is_link(path: Path) -> bool:
-    # Where there is no access, Path.is_symlink raises.
+    # Without permission, Path.is_symlink raises.
     return os.path.islink(path)  # noqa: PTH114 - see above
 
 
@@ -175,7 +175,7 @@ def _num_links(path: Path, root: Path) -> int:
 
 
 def why_not(path: Path, error: OSError, *, what: str) -> str:
-    """Return why something of an input cannot be taken, as the end of a sentence.
+    """Return why an input cannot be read, as the end of a sentence.
 
     Args:
         path: The file or folder.
@@ -183,7 +183,7 @@ def why_not(path: Path, error: OSError, *, what: str) -> str:
         what: The operation that failed: "listed" or "read".
 
     Raises:
-        UserError: This process is at one of its own limits; the input is not at fault.
+        UserError: This process has reached a limit of its own; the input is not at fault.
     """
     if error.errno in _OUR_LIMITS:
         raise UserError(

@@ -1,9 +1,10 @@
-"""The values of records as text, by one rule: as people write them, and never as Python shows them.
+"""Converts the values of records to text, as people write them and not as Python shows them.
 
-Provenance, ids and what rejects/ keeps of a row are made by it. A string stays as it is. Numbers,
-yes and no, lists and objects are JSON, integers with all their digits; decimals, dates and UUIDs
-are written out; a duration is hours, minutes and seconds; bytes are UTF-8 or, where they are no
-text, hexadecimal. A value without text (null, NaN, half of a surrogate pair) is "".
+Provenance, ids and the rows kept in rejects/ use this conversion. A string stays as it is. Numbers,
+booleans, lists and objects are written as JSON, integers with all their digits; decimals, dates and
+UUIDs are written out; a duration is written as hours, minutes and seconds; bytes are decoded as
+UTF-8 or, if they are not text, written in hexadecimal. A value without text (null, NaN, a lone
+surrogate) becomes "".
 """
 
 import json
@@ -25,11 +26,11 @@ class Unusable:
 
 
 UNUSABLE = Unusable()
-"""Stands for a value that cannot be had."""
+"""Stands for a value that cannot be represented."""
 
 MAX_DEPTH = 200
-"""How deep a value may be nested that orjson refuses: how deep Python's own JSON can go depends on
-how deep its caller is."""
+"""The maximum nesting of a value that orjson refuses. The limit of Python's own JSON module depends
+on the stack depth of its caller."""
 
 _PLAIN = orjson.OPT_NON_STR_KEYS | orjson.OPT_NAIVE_UTC | orjson.OPT_SERIALIZE_NUMPY
 _NANOSECONDS = 10**9
@@ -37,7 +38,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def as_text(value: Any) -> str:
-    """Return a value as text, "" where it has none."""
+    """Return a value as text; "" if it has none."""
     if isinstance(value, str):
         return value
     if value is None or value is UNUSABLE:
@@ -52,20 +53,20 @@ def as_text(value: Any) -> str:
 
 
 def as_json(value: Any, *, sort: bool = False) -> bytes:
-    """Return a value as JSON; what JSON has no type for is a string, as of `as_text`.
+    """Return a value as JSON; types that JSON lacks become strings, as in `as_text`.
 
     Args:
         value: The value.
-        sort: Write the keys of objects in their order.
+        sort: Whether to sort the keys of objects.
     """
     try:
         return orjson.dumps(value, _inner, _PLAIN | (orjson.OPT_SORT_KEYS if sort else 0))
-    except TypeError:  # an integer of more than 64 bits, or nested too deeply
+    except TypeError:  # an integer of more than 64 bits, or a value nested too deeply
         return _json_by_hand(value, sort=sort)
 
 
 def text_of(value: Any) -> Any:
-    """Return bytes that are UTF-8 as a string, as Parquet without annotations holds text.
+    """Return bytes that are UTF-8 as a string; Parquet without annotations stores text as bytes.
 
     Any other value stays as it is.
     """
@@ -76,7 +77,7 @@ def text_of(value: Any) -> Any:
 
 
 def duration_as_text(nanoseconds: int) -> str:
-    """Return a duration as hours, minutes and seconds, as in 26:03:04.5."""
+    """Return a duration as hours, minutes and seconds, for example 26:03:04.5."""
     seconds, rest = divmod(abs(nanoseconds), _NANOSECONDS)
     minutes, hours = seconds // 60 % 60, seconds // 3600
     fraction = f".{rest:09}".rstrip("0") if rest else ""
@@ -85,7 +86,7 @@ def duration_as_text(nanoseconds: int) -> str:
 
 def _bytes_as_text(value: bytes) -> str:
     text = text_of(value)
-    # A hash may happen to be UTF-8; it is no text that people would write.
+    # A hash may happen to be valid UTF-8, but it is not text that people would write.
     is_text = isinstance(text, str) and not _CONTROL.search(text) and not text.isspace()
     return text if is_text else value.hex()
 
@@ -99,7 +100,7 @@ def _other_as_text(value: Any) -> str:
 
 
 def _inner(value: Any) -> str | None:
-    """Return a value of a list or an object that orjson does not know, as it should write it."""
+    """Return a value that orjson does not know, inside a list or object, in a form it can write."""
     return None if value is UNUSABLE else as_text(value)
 
 
@@ -108,15 +109,15 @@ def _json_by_hand(value: Any, *, sort: bool) -> bytes:
         plain = _without_unknown(value)
         text = json.dumps(plain, ensure_ascii=False, sort_keys=sort, separators=(",", ":"))
         return text.encode()
-    except (RecursionError, ValueError):  # nested too deeply, or half of a surrogate pair
+    except (RecursionError, ValueError):  # nested too deeply, or with a lone surrogate
         return b""
 
 
 def _without_unknown(value: Any, depth: int = 1) -> Any:
-    """Return a value of types that json writes.
+    """Return a value that consists only of types that json writes.
 
     Raises:
-        RecursionError: It is nested more deeply than MAX_DEPTH.
+        RecursionError: The value is nested more deeply than MAX_DEPTH.
     """
     if depth > MAX_DEPTH:
         raise RecursionError
