@@ -180,7 +180,7 @@ def _custom_corpus(words: Sequence[str]) -> Entry:
     if not words or words[0].startswith("-"):
         raise UserError(
             f"name the module of your corpus, as python -m takes it: {PROGRAM} run my_notes "
-            "--input …; it may are in this folder"
+            "--input …; it may be in this folder"
         )
     module = words[0]
     if module.endswith(".py") or importlib.util.find_spec(module.partition(".")[0]) is None:

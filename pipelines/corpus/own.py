@@ -1,4 +1,4 @@
-"""custom Code that the command line names as MODULE:NAME."""
+"""Custom code that the command line names as MODULE:NAME."""
 
 import re
 from importlib import import_module

@@ -120,17 +120,7 @@ class SplitRecord:
     @classmethod
     def failed(cls, split: FileSplit, message: str) -> "SplitRecord":
         """Return the record of a split that cannot be mapped."""
-        return cls(
-            source=split.source,
-            relative=split.relative,
-            start=split.start,
-            end=split.end,
-            file_bytes=split.file_bytes,
-            mtime_ns=split.mtime_ns,
-            etag=split.etag,
-            crc32c=0,
-            failure=message,
-        )
+        return cls._of_split(split, crc32c=0, failure=message)
 
     @classmethod
     def of(cls, split: FileSplit, reader: RecordReader, **results: Any) -> "SplitRecord":
@@ -143,6 +133,10 @@ class SplitRecord:
         """
         if reader.crc32c is None:
             raise RuntimeError(f"{split.path}: the reader ended before the split did")
+        return cls._of_split(split, crc32c=reader.crc32c, cut=reader.cut or "", **results)
+
+    @classmethod
+    def _of_split(cls, split: FileSplit, **results: Any) -> "SplitRecord":
         return cls(
             source=split.source,
             relative=split.relative,
@@ -151,8 +145,6 @@ class SplitRecord:
             file_bytes=split.file_bytes,
             mtime_ns=split.mtime_ns,
             etag=split.etag,
-            crc32c=reader.crc32c,
-            cut=reader.cut or "",
             **results,
         )
 

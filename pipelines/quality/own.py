@@ -1,4 +1,4 @@
-"""Profiles and word custom splitters: loaded, checked, and guarded where they are called."""
+"""Custom profiles and word splitters: loaded, checked, and guarded where they are called."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence

@@ -234,7 +234,7 @@ class Quality:
 
     @property
     def library_versions(self) -> Mapping[str, str]:
-        """The libraries that split words, with their versions, and a custom code."""
+        """The libraries that split words, with their versions, and the hash of custom code."""
         libraries = sorted(self._needed)
         words = {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
         return {**words, **{f"code of {own}": f"{own} {code}" for own, code in self.own.items()}}

@@ -2,7 +2,7 @@
 
     [block] ─▶ clean ─▶ langid ─▶ [quality] ─▶ [decontaminate] ─▶ [mask] ─▶ tokenize ─▶ fingerprint
 
-It is made of the run's options, once in each process. custom Filters follow the steps
+It is made of the run's options, once in each process. Custom filters follow the steps
 that they name, or where those would be.
 """
 

@@ -69,7 +69,7 @@ GROUPS = {
         _corpus("baike", "articles of Baidu Baike"),
         _command("cp-wudao", ":CopyWudao", "a toy corpus out of WuDao"),
         _command("train-tokenizer", ":TrainTokenizer", "a custom tokenizer"),
-        _command("train-classifier", ":TrainClassifier", "a quality custom model"),
+        _command("train-classifier", ":TrainClassifier", "a custom quality model"),
         Entry(
             "compile",
             "pipelines.steps.compile",
