@@ -16,6 +16,7 @@ from pipelines.read.rows import BATCH_ROWS, TableRows
 from pipelines.read.split import FileSplit
 from pipelines.read.stream import ByteStream, StreamFile, skip_rest, stream_of, whole_file
 from shards.errors import UserError
+from shards.storage.arrow import validate_places
 
 _FILE = b"ARROW1\0\0"
 """The first bytes of the file format, which has a footer; the stream format has none of them."""
@@ -46,7 +47,11 @@ class ArrowReader(StreamReader):
             with open_arrow(io.BufferedReader(source), self.split.path) as batches:
                 chosen = self._rows.columns(batches.schema.names)
                 for batch in batches:
-                    yield batch.select(chosen)
+                    needed = batch.select(chosen)
+                    # pyarrow trusts the offsets of a file: wrong ones can end the process.
+                    for column in needed.columns:
+                        validate_places(column)
+                    yield needed
         except (pa.ArrowException, OSError):
             if source.error:
                 raise source.error from None

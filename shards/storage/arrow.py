@@ -107,9 +107,31 @@ def check_places(table: pa.Table, path: AnyPath) -> pa.Table:
     with reraise_as_damage(path):
         for column in table.columns:
             for chunk in column.chunks:
-                binary = _BINARY.get(chunk.type)
-                (chunk if binary is None else chunk.view(binary)).validate(full=True)
+                validate_places(chunk)
     return table
+
+
+def validate_places(column: pa.Array) -> None:
+    """Check that all values of a column are within its buffers, without decoding strings.
+
+    Raises:
+        pa.ArrowException: Some values are outside the buffers.
+    """
+    if pa.types.is_dictionary(column.type):  # its indices are checked when they are used
+        return validate_places(column.dictionary)
+    binary = _with_binary(column.type)
+    (column if binary == column.type else column.view(binary)).validate(full=True)
+
+
+def _with_binary(data_type: pa.DataType) -> pa.DataType:
+    """Return a type with binary instead of strings, whose validation needs no UTF-8."""
+    if pa.types.is_struct(data_type):
+        return pa.struct([field.with_type(_with_binary(field.type)) for field in data_type])
+    if pa.types.is_list(data_type):
+        return pa.list_(_with_binary(data_type.value_type))
+    if pa.types.is_map(data_type):
+        return pa.map_(_with_binary(data_type.key_type), _with_binary(data_type.item_type))
+    return _BINARY.get(data_type, data_type)
 
 
 _BINARY = {pa.string(): pa.binary(), pa.large_string(): pa.large_binary()}

@@ -1,6 +1,7 @@
 import errno
 import gzip
 import io
+import struct
 from pathlib import Path
 from typing import Any
 
@@ -133,6 +134,29 @@ def test_rows_of_arrow(tmp_path: Path) -> None:
         written(path, path.read_bytes()[:20])
         with pytest.raises(UserError, match="cannot be read as Arrow"):
             Peek(str(path), how).check()
+
+
+@pytest.mark.parametrize("nest", ["plain", "list", "object", "map", "dictionary"])
+def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
+    """pyarrow trusts offsets, and reads what is next to a buffer, or ends the process."""
+    text = pa.array([b"a", b"b\xff\xffc", b"d"]).view(pa.string())
+    column = {
+        "plain": text,
+        "list": pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), text),
+        "object": pa.StructArray.from_arrays([text], ["a"]),
+        "map": pa.MapArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), text, text),
+        "dictionary": pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), text),
+    }[nest]
+    table = pa.table({"text": ["x", "y", "z"], "more": column})
+    path = tmp_path / "a.arrow"
+    with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    assert len(values(read_file(input_file(path), reading()))) == 3
+    raw = path.read_bytes()
+    harmed = raw.replace(struct.pack("<4i", 0, 1, 5, 6), struct.pack("<4i", 0, 9, 5, 6))
+    assert harmed != raw
+    items = read_file(written(path, harmed), reading())
+    assert (values(items), damages(items)) == ([], [(0, 0, "truncated")])
 
 
 @pytest.mark.parametrize(
