@@ -32,7 +32,7 @@ class BaikeOptions(Options):
     """The options of pipelines.baike."""
 
     separator: str = option("", decides=SEGMENTS, metavar="TEXT")
-    """Separator between the parts."""
+    """Separator between the parts of an article."""
 
 
 def documents(record: Mapping[str, Any], options: BaikeOptions) -> tuple[Document]:
@@ -46,7 +46,7 @@ def documents(record: Mapping[str, Any], options: BaikeOptions) -> tuple[Documen
 
 RECIPE = Recipe(
     name="baike",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle Baike into token shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle Baike into token shards.",
     pattern=JSON_FILES,
     options=BaikeOptions,
     reading=always(InputFormat(text_fields=("content", "title"))),

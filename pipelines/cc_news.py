@@ -35,7 +35,7 @@ class CcNewsOptions(Options):
     """The options of pipelines.cc_news."""
 
     min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
-    """Minimum characters of a document."""
+    """Minimum number of characters per document."""
 
 
 def documents(record: Mapping[str, Any], options: CcNewsOptions) -> tuple[Document]:
@@ -50,7 +50,7 @@ def documents(record: Mapping[str, Any], options: CcNewsOptions) -> tuple[Docume
 
 RECIPE = Recipe(
     name="cc_news",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle CC-News into token shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle CC-News into token shards.",
     pattern=JSON_FILES,
     options=CcNewsOptions,
     reading=always(InputFormat(text_fields=("maintext",))),

@@ -59,24 +59,24 @@ class PickCounts:
 
 @dataclass(frozen=True, kw_only=True)
 class CopyWudao(Command):
-    """Copy a few files or documents of WuDao, the same ones every time."""
+    """Copy a few files or documents of WuDao, always the same ones."""
 
     _WHICH = MutuallyExclusive(required=True)
 
     files: int | None = option(
         None, either=_WHICH, flag=WORD, nargs="?", type=positive, metavar="N"
     )
-    """files the output should hold"""
+    """Number of files to make."""
     documents: int | None = option(None, either=_WHICH, type=positive, metavar="N")
-    """copy the N documents of least sample hash"""
+    """Copy the N documents with the smallest sample hashes."""
     fraction: float = option(0.0, either=_WHICH, type=fraction, metavar="F")
-    """copy those that pipelines.wudao --sample F takes (0.01 or 1%)"""
+    """Copy the documents that pipelines.wudao --sample F uses (0.01 or 1%)."""
     input: str = option(str(SAMPLE / PATTERN), metavar="PATH")
-    """a folder, file or glob, or NAME= followed by one. Default: the built-in sample"""
+    """Folder, file or glob to copy from; NAME=PATH names it."""
     output: Path = option(Path("build/toy"), type=local_path, metavar="DIR")
-    """default: build/toy"""
+    """Folder of the copy. Default: build/toy."""
     seed: int = option(0, type=count, metavar="N")
-    """seed of the choice"""
+    """Seed of the choice."""
 
     def run(self) -> None:
         """Copy the requested files and print the closing line.

@@ -50,7 +50,7 @@ class FinewebOptions(Options):
     """The options of pipelines.fineweb."""
 
     min_chars: int = option(1, decides=SEGMENTS, metavar="N", type=count)
-    """Minimum characters of a document."""
+    """Minimum number of characters per document."""
 
 
 def documents(record: Mapping[str, Any], options: FinewebOptions) -> tuple[Document]:
@@ -76,7 +76,7 @@ def _fits(value: Any, data_type: pa.DataType) -> bool:
 
 RECIPE = Recipe(
     name="fineweb",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle FineWeb into token shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle FineWeb into token shards.",
     pattern="*.parquet",
     options=FinewebOptions,
     reading=always(InputFormat(format="parquet", text_fields=("text",))),

@@ -35,7 +35,7 @@ class OpenwebtextOptions(Options):
     languages: tuple[str, ...] = field(default=("en",), metadata=_METADATA["languages"])
     language_threshold: float = field(default=0.0, metadata=_METADATA["language_threshold"])
     min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
-    """Minimum characters of a document."""
+    """Minimum number of characters per document."""
 
 
 def documents(record: Mapping[str, Any], options: OpenwebtextOptions) -> tuple[Document]:
@@ -47,7 +47,7 @@ def documents(record: Mapping[str, Any], options: OpenwebtextOptions) -> tuple[D
 
 RECIPE = Recipe(
     name="openwebtext",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle OpenWebText into shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle OpenWebText into token shards.",
     pattern=TEXT_FILES,
     options=OpenwebtextOptions,
     reading=always(InputFormat(text_fields=("text",), fields=("text", "url"))),

@@ -62,15 +62,15 @@ class PileOptions(Options):
     """The options of pipelines.pile."""
 
     recipe: str = option("all", decides=SEGMENTS, choices=("all", "glm"))
-    """Which subsets to take: all; or glm, which leaves out seven and takes 30 % of PubMed Central,
-    ArXiv and FreeLaw."""
+    """Subsets to use: all, or glm, which leaves out seven and uses 30 % of PubMed Central, ArXiv
+    and FreeLaw."""
     allow: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
-    """Take only these subsets."""
+    """Use only these subsets."""
     deny: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
-    """Leave these subsets out."""
+    """Leave out these subsets."""
     keep: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
-    """Take a share of a subset: NAME=SHARE, as in ArXiv=0.3. A larger share contains every smaller
-    one."""
+    """Use a share of a subset: NAME=SHARE, as in ArXiv=0.3. A smaller share is contained in every
+    larger one."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -163,7 +163,7 @@ def is_taken(text: str, share: float, *, seed: int) -> bool:
 
 RECIPE = Recipe(
     name="pile",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle the Pile into token shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle the Pile into token shards.",
     # Training files are 00 to 29; val and test, which are next to their folder, do not match.
     pattern=("[0-9][0-9].jsonl.zst", "[0-9][0-9].jsonl.gz", "[0-9][0-9].jsonl"),
     options=PileOptions,

@@ -74,24 +74,24 @@ Amounts = npt.NDArray[np.float64]
 
 @dataclass(frozen=True, kw_only=True)
 class Rethreshold(Command):
-    """Show what other thresholds would keep of a dataset's texts, without reading any text."""
+    """Count the documents that other thresholds would keep, without reading any text."""
 
     STOPPED = "nothing was written"
 
     dataset: str = option(MISSING, flag=WORD, metavar="DATASET")
-    """its folder; DIR@n: as it was at manifest number n"""
+    """Folder of the dataset; DIR@N is the dataset at manifest N."""
     threshold: tuple[str, ...] = option((), type=names, metavar="LIST")
-    """other bounds: gopher.min_words=30, zh:gopher.min_words=30, gopher.max_hashes=off"""
+    """Thresholds to try: gopher.min_words=30, zh:gopher.min_words=30, gopher.max_hashes=off."""
     language_threshold: float | None = option(None, type=fraction, metavar="SCORE")
-    """least score of the language"""
+    """Minimum score of the identified language."""
     languages: tuple[str, ...] | None = option(None, type=names, metavar="LIST")
-    """languages to keep, or all"""
+    """Languages to keep, or all."""
     length: int = option(1024, type=positive, metavar="L")
-    """length of a sample"""
+    """Length of a sample."""
     objective: str = option(GLM, choices=(GLM, CAUSAL))
-    """objective of the samples: glm (L positions) or causal (L tokens)"""
+    """Objective of the samples: glm (L positions) or causal (L tokens)."""
     json: bool = option(False)
-    """the same as JSON, for programs"""
+    """Print the result as JSON."""
 
     def run(self) -> None:
         """Print what the thresholds would keep, as text or JSON.

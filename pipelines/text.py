@@ -52,20 +52,20 @@ class TextOptions(Options):
     """The options of pipelines.text."""
 
     text_field: str = option("text", decides=SEGMENTS, metavar="NAME")
-    """The field with the text; meta.body means body in meta. A list of texts is one text, with line
-    feeds between them: paragraphs.body takes body of each of the paragraphs."""
+    """Field with the text; meta.body is the field body inside meta. A list of texts becomes one
+    text with line feeds between them: paragraphs.body joins the body of all paragraphs."""
     id_field: str = option("id", decides=SEGMENTS, metavar="NAME")
-    """The field that identifies a record, kept as id."""
+    """Field that identifies a record, which is kept as id."""
     provenance: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
-    """Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename one."""
+    """Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename it."""
     format: str = option("auto", decides=SEGMENTS, choices=("auto", *get_args(Known)))
     """Format of the files: an array of objects (json), one object per line (jsonl), objects that
-    take several lines (objects), one text per line (lines), one text (file), parquet, arrow;
-    auto: decided by each file's name or first bytes."""
+    span several lines (objects), one text per line (lines), one text per file (file), parquet or
+    arrow. auto decides by each file's name or first bytes."""
     newline: str = option("", decides=SEGMENTS, metavar="TEXT")
-    """The mark of a line break in plain text, such as '<n>'."""
+    """Marker of a line break in plain text, such as '<n>'."""
     min_chars: int = option(1, decides=SEGMENTS, metavar="N", type=count)
-    """Minimum characters of a document."""
+    """Minimum number of characters per document."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -133,7 +133,7 @@ def _named_fields(options: TextOptions) -> Mapping[str, str]:
 
 RECIPE = Recipe(
     name="text",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle texts into token shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle texts into token shards.",
     pattern=TEXT_FILES,
     options=TextOptions,
     reading=_reading,

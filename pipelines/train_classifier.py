@@ -48,8 +48,8 @@ _LABEL_WORD = re.compile(rf"(?<!\S){_PREFIX}\S*")
 """A word that fastText would read as a label of the text; when scoring texts, fastText skips it."""
 
 _AS_INPUT = (
-    "as --input of a corpus; repeatable, each as NAME=PATH then, "
-    "NAME=CORPUS:PATH for another corpus"
+    "folders, files or globs, as for --input of a corpus. Repeat the flag for several inputs, each "
+    "as NAME=PATH, or NAME=CORPUS:PATH for another corpus."
 )
 
 _MIN_TEXTS = 20
@@ -105,58 +105,58 @@ class SideOptions:
 
     positive: tuple[str, ...] = option(
         MISSING,
-        f"texts such as to keep: {_AS_INPUT}",
+        f"Texts like those to keep: {_AS_INPUT}",
         required=True,
         action="extend",
         nargs="+",
         metavar="PATH",
-        group="the texts",
+        group="texts",
     )
     positive_label: str = option("hq", type=_label, metavar="LABEL")
-    """their label"""
+    """Label of the texts to keep."""
     negative: tuple[str, ...] = option(
         MISSING,
-        f"texts such as most of the corpus: {_AS_INPUT}",
+        f"Texts like most of the corpus: {_AS_INPUT}",
         required=True,
         action="extend",
         nargs="+",
         metavar="PATH",
     )
     negative_label: str = option("cc", type=_label, metavar="LABEL")
-    """their label"""
+    """Label of the other texts."""
     held_out: float = option(0.1, type=fraction, metavar="F")
-    """share that measures the model"""
+    """Share of the texts to hold out for measuring the model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClassifierOptions:
     """The options that determine the bytes of a model; their names are fastText's."""
 
-    epochs: int = option(5, type=at_least_one, metavar="N", group="the model and its training")
-    """rounds"""
+    epochs: int = option(5, type=at_least_one, metavar="N", group="model and training")
+    """Number of epochs."""
     learning_rate: float = option(0.1, type=_rate, metavar="R")
-    """first rate"""
+    """Initial learning rate."""
     dimensions: int = option(64, type=at_least_one, metavar="N")
-    """of a row"""
+    """Size of an embedding."""
     word_ngrams: int = option(2, type=at_least_one, metavar="N")
-    """longest n-grams of words"""
+    """Maximum length of word n-grams."""
     character_ngrams: int = option(0, type=count, metavar="N")
-    """longest n-grams of characters, 0: none; 3 suits Chinese, which has no spaces"""
+    """Maximum length of character n-grams; 0: none. 3 suits Chinese, which has no spaces."""
     buckets: int = option(500_000, type=at_least_one, metavar="N")
-    """rows for n-grams; a model has 4 bytes times --dimensions for each"""
+    """Number of embeddings for n-grams; the model has 4 bytes times --dimensions for each."""
     min_count: int = option(1, type=at_least_one, metavar="N")
-    """least occurrences of a word that gets a row of its own"""
+    """Minimum number of times a word must occur to have its own embedding."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainClassifier(ClassifierOptions, TrainingTextOptions, SideOptions, Command):
-    """Train a fastText classifier that tells the texts of two inputs apart."""
+    """Train a fastText classifier that distinguishes the texts of two inputs."""
 
     STOPPED = "nothing was written"
     USAGE = "%(prog)s --positive PATH --negative PATH --output PATH.bin [FLAG ...]"
 
     output: Path = option(MISSING, required=True, type=local_path, metavar="PATH.bin")
-    """the model to write"""
+    """Model file to write."""
 
     def run(self) -> None:
         """Train a model, write it with its report, and print the closing lines.

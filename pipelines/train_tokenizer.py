@@ -57,14 +57,14 @@ class TokenizerOptions:
     """The options that determine the bytes of a model."""
 
     vocab_size: int = option(MISSING, required=True, type=_vocab_size, metavar="N")
-    """pieces, e.g. 50k; GLM's command tokens come on top"""
+    """Vocabulary size in pieces, for example 50k. GLM's command tokens are added to it."""
     model_type: str = option("bpe", choices=("bpe", "unigram"))
-    """kind of model"""
+    """Type of the model."""
     normalization: str = option("identity", choices=("identity", "nmt_nfkc"))
-    """identity: decoding gives the text back; nmt_nfkc, as GLM's own model: full-width punctuation
-    becomes ASCII, line breaks become spaces"""
+    """identity: decoding returns the original text. nmt_nfkc, which GLM's model uses: full-width
+    punctuation becomes ASCII, and line breaks become spaces."""
     character_coverage: float = option(0.9995, type=_coverage, metavar="SHARE")
-    """share of the characters that get pieces; the rest is spelt in bytes"""
+    """Share of the characters that the vocabulary covers; the others are spelt in bytes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -77,13 +77,13 @@ class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
     input: tuple[str, ...] = option(
         MISSING, required=True, action="extend", nargs="+", metavar="PATH"
     )
-    """as for the corpus"""
+    """Folders, files or globs to read, as for the corpus."""
     corpus: str = option("wudao", metavar="NAME")
-    """the corpus of the input, or a module that has one"""
+    """Corpus of the input, or a module that defines one."""
     output: Path = option(MISSING, required=True, type=local_path, metavar="PATH.model")
-    """the model to write"""
+    """Model file to write."""
     sample_bytes: int = option(50_000_000, type=positive, metavar="N")
-    """how much of the input to train on"""
+    """Bytes of the input to train on."""
 
     def run(self) -> None:
         """Train a model, write it, and print the closing lines.

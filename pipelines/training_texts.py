@@ -49,17 +49,17 @@ class TrainingTextOptions:
     """The corpus, and the texts of it, to train on."""
 
     corpus: str = option("text", metavar="NAME")
-    """the corpus of the input, or a module that has one"""
+    """Corpus of the input, or a module that defines one."""
     text_field: str = option("", metavar="NAME")
-    """the field with the text, of corpus text; meta.body means body in meta"""
+    """For --corpus text: field with the text; meta.body is the field body inside meta."""
     format: str = option("", metavar="FORMAT")
-    """format of the files of corpus text: json, jsonl, lines and so on"""
+    """For --corpus text: format of the files, such as json, jsonl or lines."""
     skip_unreadable: bool = option(False)
-    """continue without files that cannot be read"""
+    """Continue without files that cannot be read."""
     sample_bytes: int = option(100_000_000, type=positive, metavar="N")
-    """how much of each input to take; it is held in memory"""
+    """Bytes to use of each input; they are kept in memory."""
     seed: int = option(0, type=count, metavar="N")
-    """seed of all that is random"""
+    """Random seed."""
 
     def of_corpus(self, inputs: Sequence[str]) -> tuple[str, Options]:
         """Return the module of the corpus, and the corpus's options for reading.

@@ -37,11 +37,12 @@ class WudaoOptions(Options):
     title: str = option(
         "unless-repeated", decides=SEGMENTS, choices=("unless-repeated", "always", "never")
     )
-    """Put the title before the content: always, never, or unless the content begins with it."""
+    """When to put the title before the content: always, never, or unless the content begins with
+    it."""
     title_separator: str = option(" ", decides=SEGMENTS, metavar="TEXT")
     """Separator between title and content."""
     min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
-    """Minimum characters of a document."""
+    """Minimum number of characters per document."""
 
 
 def documents(record: Mapping[str, Any], options: WudaoOptions) -> tuple[Document]:
@@ -60,7 +61,7 @@ def documents(record: Mapping[str, Any], options: WudaoOptions) -> tuple[Documen
 
 RECIPE = Recipe(
     name="wudao",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle WuDao into token shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle WuDao into token shards.",
     pattern=PATTERN,
     options=WudaoOptions,
     reading=always(InputFormat(format="json", text_fields=("content",))),

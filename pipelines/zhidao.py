@@ -33,9 +33,9 @@ class ZhidaoOptions(Options):
     """The options of pipelines.zhidao."""
 
     min_best_chars: int = option(11, decides=SEGMENTS, metavar="N", type=count)
-    """Minimum characters of a best answer."""
+    """Minimum number of characters of a best answer."""
     min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
-    """Minimum characters of any other answer."""
+    """Minimum number of characters of any other answer."""
 
 
 def documents(record: Mapping[str, Any], options: ZhidaoOptions) -> Sequence[Document]:
@@ -67,7 +67,7 @@ def _answers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 RECIPE = Recipe(
     name="zhidao",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle Zhidao into token shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle Zhidao into token shards.",
     pattern=JSON_FILES,
     options=ZhidaoOptions,
     reading=always(InputFormat(text_fields=("title",))),

@@ -36,9 +36,9 @@ class ZhihuOptions(Options):
     """The options of pipelines.zhihu."""
 
     min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
-    """Minimum characters of an answer."""
+    """Minimum number of characters per answer."""
     min_votes: int = option(1001, decides=SEGMENTS, metavar="N", type=count)
-    """Votes that keep a shorter answer."""
+    """Number of votes from which shorter answers are kept."""
 
 
 def documents(record: Mapping[str, Any], options: ZhihuOptions) -> tuple[Document]:
@@ -55,7 +55,7 @@ def documents(record: Mapping[str, Any], options: ZhihuOptions) -> tuple[Documen
 
 RECIPE = Recipe(
     name="zhihu",
-    about="Clean, language-identify, deduplicate, tokenize and shuffle Zhihu into token shards.",
+    about="Clean, filter, deduplicate, tokenize and shuffle Zhihu into token shards.",
     pattern=JSON_FILES,
     options=ZhihuOptions,
     reading=always(InputFormat(text_fields=("ans-content",))),

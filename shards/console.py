@@ -23,7 +23,7 @@ from shards.errors import UserError
 _DATASETS = "shards"
 """The word before the names of commands on datasets."""
 _RUN = "run"
-OTHERS = {_RUN: "a custom corpus: corpusmill run my_notes …"}
+OTHERS = {_RUN: "read a custom corpus: corpusmill run my_notes …"}
 """Words after `corpusmill` that are not commands of the table."""
 
 _Chosen = tuple[Entry, Sequence[str]] | None
@@ -149,7 +149,7 @@ def command_of(entry: Entry, words: Sequence[str] = ()) -> type[Command]:
 def _page(start: str, entries: Mapping[str, Entry], others: Mapping[str, str]) -> Iterator[str]:
     """Yield a line for each command with its purpose, below the titles of groups."""
     yield from (f"usage: {start} COMMAND …", "")
-    yield "Text corpora into token shards; GLM trained on them."
+    yield "Turn text corpora into token shards, and train GLM on them."
     width = max(map(len, (*entries, *others))) + 2
     known = {entry: title for title, group in GROUPS.items() for entry in group}
     groups: dict[str, dict[str, str]] = {title: {} for title in (*GROUPS, "installed corpora")}

@@ -36,7 +36,7 @@ from shards.storage.remote import AnyPath, any_path
 DAMAGED = 1
 
 
-def dataset_word(help: str = "a dataset; DIR@n: as it was at n") -> Any:
+def dataset_word(help: str = "Folder of the dataset; DIR@N is the dataset at manifest N.") -> Any:
     """Return the option for the word that names a dataset."""
     return option(MISSING, help, flag=WORD, metavar="DIR")
 
@@ -47,13 +47,13 @@ class Inspect(Command):
 
     dataset: str = dataset_word()
     doc: int | None = option(None, type=int, metavar="N")
-    """show document N, counted from 0"""
+    """Show document N, counted from 0."""
     source: str | None = option(None)
-    """one of this source (--doc 0 unless given)"""
+    """Show a document of this source; the first one without --doc."""
     split: str = option(TRAIN, choices=(TRAIN, VALIDATION))
-    """of which part"""
+    """Split of the document."""
     all: bool = option(False)
-    """show all options, removals and sources"""
+    """Show all options, removals and sources."""
 
     def run(self) -> None:
         """Print the dataset or the document."""
@@ -67,7 +67,7 @@ class Inspect(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Stats(Command):
-    """Show figures of every source, and the accounting."""
+    """Show the figures of every source, and what became of all records."""
 
     dataset: str = dataset_word()
 
@@ -104,13 +104,13 @@ class Verify(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Prune(Command):
-    """Delete what the manifest does not name."""
+    """Delete files that the manifest does not list."""
 
-    dataset: str = dataset_word("a dataset")
+    dataset: str = dataset_word("Folder of the dataset.")
     days: int = option(prune.GRACE_DAYS, type=count, metavar="N")
-    """leave what a manifest named in the last N days: somebody may read it"""
+    """Keep files that a manifest listed in the last N days, because they may still be in use."""
     dry_run: bool = option(False)
-    """list it only"""
+    """List the files without deleting them."""
 
     def run(self) -> None:
         """Delete the leftovers and print a line for each."""
@@ -135,11 +135,11 @@ def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -
 
 @dataclass(frozen=True, kw_only=True)
 class Compact(Command):
-    """Make one generation of many, without the documents that were removed."""
+    """Merge all generations into one, without the documents that were removed."""
 
-    dataset: str = dataset_word("a dataset")
+    dataset: str = dataset_word("Folder of the dataset.")
     erase: bool = option(False)
-    """delete every older file at once: those that have what was removed"""
+    """Also delete all older files at once, including the text of removed documents."""
 
     def run(self) -> None:
         """Write the generation and commit it."""
@@ -174,23 +174,23 @@ class Compact(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Place(Command):
-    """Copy what one node needs onto its disk."""
+    """Copy the files that one node needs to its disk."""
 
     _MODE = MutuallyExclusive()
 
     dataset: str = dataset_word()
     nodes: tuple[int, ...] = option((1,), type=counts, metavar="N,N,…")
-    """ranks of each node"""
+    """Number of ranks on each node."""
     node: int = option(0, type=count, metavar="I")
-    """which node, from 0"""
+    """Index of the node, counted from 0."""
     scatters: int = option(1, type=count, metavar="S")
-    """pieces of the corpus"""
+    """Number of scatters that the corpus is divided into."""
     to: Path | None = option(None, type=local_path, metavar="DISK")
-    """a folder on the disk of the node"""
+    """Folder on the node's disk."""
     list: bool = option(False, either=_MODE)
-    """only list what it needs"""
+    """Only list the files."""
     check: bool = option(False, either=_MODE)
-    """only check DISK, or DIR without --to"""
+    """Only check the files in DISK, or in DIR without --to."""
 
     def run(self) -> int:
         """Copy the files and print a line for each; return exit code 1 if a check finds damage."""
@@ -225,12 +225,12 @@ class Place(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Megatron(Command):
-    """Print the flags by which Megatron-LM reads the shards, with their weights."""
+    """Print the flags with which Megatron-LM reads the shards, with their weights."""
 
     data: tuple[str, ...] = option(MISSING, flag=WORD, nargs="+", metavar="DIR[:SOURCE][=WEIGHT]")
-    """the data. Without weights: in proportion to their sizes"""
+    """Data to read. Without weights, they are weighted by size."""
     output: Path | None = option(None, type=local_path, metavar="FILE")
-    """write the lists to a JSON file instead"""
+    """Write the lists to this JSON file instead."""
 
     def run(self) -> None:
         """Print the flags and a summary of the data."""
@@ -241,21 +241,21 @@ class Megatron(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Trace(Command, RunOptions):
-    """Show what a step trains on, or when a document is seen."""
+    """Show the documents of a step, or the steps that see a document."""
 
-    GROUPS = ("question",)
+    GROUPS = ("query",)
     _QUESTION = MutuallyExclusive(required=True)
 
     run_file: Path | None = option(
         None, flag=WORD, nargs="?", type=local_path, metavar="RUN", group=GROUPS[0]
     )
-    """a training run, its folder or its run.json; or give flags"""
+    """Training run: its folder or its run.json. Without it, describe the run by flags."""
     step: int | None = option(None, either=_QUESTION, type=count, metavar="N")
-    """which documents step N trains on"""
+    """Show the documents that step N trains on."""
     document: str | None = option(None, either=_QUESTION, metavar="ID")
-    """when it is seen: SHARD:ROW, PATH:POSITION, id or url"""
+    """Show the steps that see this document: SHARD:ROW, PATH:POSITION, id or url."""
     until: int | None = option(None, type=count, metavar="N")
-    """with --document: all steps before N. Default: the run's --steps, else one epoch"""
+    """With --document: search the steps before N. Default: the run's --steps, else one epoch."""
 
     def run(self) -> None:
         """Print the answer."""
@@ -270,23 +270,23 @@ class Trace(Command, RunOptions):
 
 @dataclass(frozen=True, kw_only=True)
 class Remove(Command):
-    """Take documents out of training, whatever they are named."""
+    """Remove documents from training, selected by id, URL or position."""
 
-    dataset: str = dataset_word("a dataset")
+    dataset: str = dataset_word("Folder of the dataset.")
     documents: Path | None = option(None, type=local_path, metavar="FILE")
-    """a file with a name on each line: SHARD:ROW, PATH:POSITION, id or url"""
+    """File with one document per line: SHARD:ROW, PATH:POSITION, id or url."""
     id: tuple[str, ...] = option((), action="append", metavar="NAME")
-    """one such name; may be repeated"""
+    """Document to remove, written as in --documents; may be repeated."""
     url: tuple[str, ...] = option((), action="append", metavar="PATTERN")
-    """whole urls; * stands for any characters, / included; may be repeated"""
+    """URLs to remove; * matches any characters, including /; may be repeated."""
     reason: str = option("", metavar="TEXT")
-    """kept in the manifest: name no person"""
+    """Reason, which is stored in the manifest; do not include personal names."""
     dry_run: bool = option(False)
-    """only show what would go"""
+    """Show what would be removed, without removing it."""
     missing_ok: bool = option(False)
-    """continue if names stand for no document"""
+    """Continue if there is no document for some of the names."""
     report: Path | None = option(None, type=local_path, metavar="FILE")
-    """write all of it as JSON"""
+    """Write the full result to this JSON file."""
 
     def run(self) -> None:
         """Remove the documents and print a summary."""

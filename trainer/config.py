@@ -44,11 +44,11 @@ from trainer.import_weights.config_json import shape_at, shape_named
 from trainer.model.sizes import SIZES, ModelConfig
 from trainer.schedule import CONSTANT, COSINE, LINEAR, Schedule
 
-MODEL = "the model"
+MODEL = "model"
 OPTIMIZER = "learning rate and optimizer"
 CHECKPOINTS = "checkpoints"
 VALIDATION = "validation, tasks and samples"
-LOG = "log, and what goes wrong"
+LOG = "logging and failures"
 """Titles in `--help`, in addition to those of a run's flags: DATA, END, BATCH."""
 EPOCH = "epoch"
 """The value of `save_every` and `eval_every` that means once per epoch."""
@@ -110,68 +110,70 @@ class RunConfig(RankCommand):
     """The folder of the command's recipes."""
 
     model: str = option("", metavar="NAME", group=MODEL)
-    """Its shape: a name (tiny, glm-large, ...) or FILE.json. Default: what --init-from says."""
+    """Shape of the model: a name (tiny, glm-large, ...) or FILE.json. Default: the shape of
+    --init-from."""
     init_from: Path | None = option(None, metavar="PATH", type=local_path)
-    """Start from these weights: a published checkpoint, or one of this trainer."""
+    """Initial weights: a published checkpoint, or one of this trainer."""
     tokenizer: str | None = option(None, metavar="SPEC")
-    """The tokenizer of the model's data, as of the pipelines (sentencepiece:FILE, tiktoken:NAME,
-    hf:FILE). Default: the one that the data hold."""
+    """Tokenizer of the model's data, as for the pipelines (sentencepiece:FILE, tiktoken:NAME,
+    hf:FILE). Default: the one recorded in the data."""
     dropout: float | None = option(None, metavar="P", type=share)
-    """All dropout probabilities, instead of the model's."""
+    """Dropout probability, which replaces those of the model."""
     deepspeed: Mapping[str, Any] | None = option(None, metavar="FILE", type=read_json, group=BATCH)
-    """DeepSpeed's JSON: a file, or the name of a preset."""
+    """DeepSpeed's JSON configuration: a file, or the name of a preset."""
     precision: str | None = option(None, choices=(AUTO, BF16, FP16, FP32))
-    """Precision of the computation. Default: what the JSON says, else the best of the device."""
+    """Precision of the computation. Default: the precision in DeepSpeed's JSON, else the best that
+    the device supports."""
     micro_batch: int | None = option(None, type=positive)
-    """Samples that a rank computes at once."""
+    """Number of samples that each rank computes at once."""
     checkpoint_activations: bool = option(False)
     """Recompute layers in the backward pass to save memory."""
     no_compile: bool = option(False)
-    """Do not compile layers and loss with torch.compile, as a GPU from Ampere on does at ZeRO 0 to
+    """Do not use torch.compile, which compiles layers and loss on GPUs from Ampere on, at ZeRO 0 to
     2."""
     deterministic: bool = option(False)
-    """Use deterministic kernels only: on a GPU, a run that resumes has the same bits as without the
-    interruption, and is slower."""
+    """Use deterministic kernels only. On a GPU, a resumed run is then bit-for-bit the same as an
+    uninterrupted one, but slower."""
     lr: float = option(1e-4, metavar="LR", type=float, group=OPTIMIZER, metadata=REPORTED)
     """Peak learning rate."""
     schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT), metadata=REPORTED)
     """How the learning rate decays."""
     warmup: float = option(0.05, metavar="N", type=amount, metadata=REPORTED)
-    """Steps of warm-up; below 1: share of the decay steps."""
+    """Warm-up steps; a value below 1 is a share of the decay steps."""
     decay_steps: int | None = option(None, type=positive, metadata=REPORTED)
-    """The step from which the rate is constant. Default: the last."""
+    """Step at which the decay ends. Default: the last step."""
     lr_floor: float = option(0.1, metavar="F", type=float, metadata=REPORTED)
-    """The last rate as a share of --lr."""
+    """Final learning rate, as a share of --lr."""
     betas: tuple[float, ...] = option(
         (0.9, 0.95), metavar="B", nargs=2, type=share, metadata=REPORTED
     )
-    """Of AdamW."""
+    """AdamW betas."""
     eps: float = option(1e-8, metavar="EPS", type=above_zero, metadata=REPORTED)
-    """Of AdamW."""
+    """AdamW epsilon."""
     weight_decay: float = option(0.1, metavar="F", type=amount, metadata=REPORTED)
-    """Of all weights but biases and LayerNorms."""
+    """Weight decay of all weights except biases and LayerNorms."""
     save: Path | None = option(None, metavar="DIR", type=run_folder, group=CHECKPOINTS)
-    """Folder of checkpoints and logs, which all nodes see."""
+    """Folder for checkpoints and logs, which all nodes must share."""
     resume: str = option(RESUME_AUTO, metavar="WHAT")
-    """auto: from the newest whole checkpoint in --save, if there is any; none: --save must hold
-    none; DIR: from a run's folder or one of its checkpoints."""
+    """auto: resume from the newest complete checkpoint in --save, if there is one. none: start a
+    new run; --save must contain none. DIR: resume from a run's folder or one of its checkpoints."""
     save_every: int | str = option(1000, metavar="N", type=_or_epoch(positive))
-    """Steps between checkpoints; epoch: one at the end of each."""
+    """Steps between checkpoints; epoch: save at the end of each epoch."""
     keep: int = option(3, type=positive)
-    """Checkpoints to keep."""
+    """Number of checkpoints to keep."""
     log_every: int = option(10, type=positive, group=LOG)
-    """Steps between lines of the log."""
+    """Steps between log lines."""
     max_bad_losses: int = option(10, type=positive)
-    """Give up after this many NaN or infinite losses in a row."""
+    """Stop after this many NaN or infinite losses in a row."""
     profile: bool = option(False)
-    """Write a trace of steps 6 to 8 of this start."""
+    """Write a profiler trace of steps 6 to 8 after the start."""
 
     @classmethod
     def parser(cls, program: str) -> Parser:
         """Return the parser of the command."""
         parser = super().parser(program)
         names = ", ".join(presets("args", folder=cls.RECIPES))
-        parser.add_argument("--recipe", metavar="NAME", help=f"flags of a file: {names}")
+        parser.add_argument("--recipe", metavar="NAME", help=f"Read flags from a recipe: {names}.")
         return parser
 
     @classmethod
@@ -240,35 +242,37 @@ class TrainConfig(RunConfig, RunOptions):
     RECIPES = CONFIGS
 
     extend_positions: bool = option(False, group=MODEL)
-    """Give the model more positions than --init-from has; those come first."""
+    """Give the model more positions than --init-from has; its positions come first."""
     blanks: tuple[str, ...] = option(
         (), metavar="NAME=VALUE", nargs="+", action="extend", group=DATA
     )
-    """Options of blank infilling, as bert_prob=0.5 (trainer/blanks/objective.py lists them)."""
+    """Options of blank infilling, such as bert_prob=0.5; trainer/blanks/objective.py lists them."""
     isolate_documents: bool = option(False, metadata=FIXED)
-    """Documents in one window do not see each other."""
+    """Mask attention between the documents of a window."""
     follow: bool = option(False)
-    """After each checkpoint, take newer manifests of the data, as a growing dataset has them."""
+    """After each checkpoint, switch to newer manifests of the data, as a growing dataset has
+    them."""
     max_steps: int | None = option(None, type=count, group=END)
-    """as --steps"""
+    """Same as --steps."""
     max_tokens: int | None = option(None, type=positive)
-    """End after this many tokens (samples x --length) instead of --max-steps."""
+    """Stop after this many tokens (samples x --length) instead of --max-steps."""
     epochs: float | None = option(None, metavar="N", type=above_zero)
-    """End after this many epochs; an epoch has as many samples as the data have windows. Default:
+    """Stop after this many epochs; an epoch has as many samples as the data have windows. Default:
     1, without --max-steps and --max-tokens."""
     eval_every: int | str = option(1000, metavar="N", type=_or_epoch(count), group=VALIDATION)
-    """Steps between validations; 0: none; epoch: one at the end of each."""
+    """Steps between validations; 0: none; epoch: validate at the end of each epoch."""
     eval_samples: int = option(1024, type=count)
-    """Windows of a validation, the same each time, spread over all there are; 0: all."""
+    """Number of windows per validation, always the same ones, spread over all validation data; 0:
+    all."""
     eval_task: tuple[str, ...] = option((), metavar="NAME=FILE", action="append")
-    """At every --eval-every also run the benchmark of a file, as hellaswag=FILE; may be repeated
-    (docs/using.md has the tasks)."""
+    """Also run a benchmark at every --eval-every, as hellaswag=FILE; may be repeated (docs/using.md
+    lists the benchmarks)."""
     sample_every: int = option(0, type=count)
-    """Steps between texts that the model makes of --sample-prompts; 0: none."""
+    """Steps between texts that the model generates from --sample-prompts; 0: none."""
     sample_prompts: Path | None = option(None, metavar="FILE", type=local_path)
-    """A file of prompts, as of trainer.generate; the first rank reads it."""
+    """File of prompts, as for trainer.generate; rank 0 reads it."""
     sample_tokens: int = option(64, type=positive)
-    """Maximum number of tokens per blank of a sample."""
+    """Maximum number of tokens per blank of these texts."""
 
     @property
     def counts_epochs(self) -> bool:

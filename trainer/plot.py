@@ -93,14 +93,14 @@ def _label(*names: str) -> str:
 
 @dataclass(frozen=True, kw_only=True)
 class Plot(Command):
-    """Draw the curves of runs."""
+    """Plot the curves of training runs."""
 
     STOPPED = "no picture was written"
 
     runs: tuple[Path, ...] = option(MISSING, flag=WORD, nargs="+", type=local_path, metavar="RUN")
-    """folders given as --save"""
+    """Folders of training runs (--save)."""
     output: Path | None = option(None, type=local_path, metavar="FILE")
-    """a .png, .svg or .pdf. Default: RUN/curves.png"""
+    """Picture to write: .png, .svg or .pdf. Default: RUN/curves.png."""
 
     def run(self) -> None:
         """Draw them, and print the name of the file."""

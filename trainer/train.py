@@ -13,7 +13,7 @@ from trainer.config import TrainConfig
 
 @dataclass(frozen=True, kw_only=True)
 class Train(TrainConfig):
-    """Trains GLM on token shards."""
+    """Train GLM on token shards."""
 
     WORK = "trainer.hooks:train"
 

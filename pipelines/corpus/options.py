@@ -37,15 +37,15 @@ MAX_VALIDATION = 0.05
 """The largest share of a source's documents that validation takes."""
 
 GROUPS = (
-    OWN := "of this corpus alone",
+    OWN := "options of this corpus",
     IN := "input",
     OUT := "output",
     LANGUAGES := "languages",
     FILTERS := "quality and filters",
     DUPLICATES := "duplicates",
     SHARDS := "tokens, validation and shards",
-    RUNNING := "machines and running",
-    GROWING := "datasets that grow",
+    RUNNING := "execution",
+    GROWING := "appending",
 )
 """Titles in `--help`, in their order there."""
 
@@ -95,151 +95,159 @@ class Options(Command):
 
     USAGE = "%(prog)s --input PATH --tokenizer SPEC [--output DIR] [FLAG ...]"
     EPILOG = (
-        "Flags of Apache Beam (--runner, --flink_master, ...) go to Beam;\n"
-        "what follows -- goes to the runner word for word."
+        "Flags of Apache Beam (--runner, --flink_master, ...) are passed to Beam;\n"
+        "words after -- are passed to the runner unchanged."
     )
     GROUPS = GROUPS
     OLD = FOREIGN_FLAGS
     FIRST = "--input"
 
     input: tuple[str, ...] = option((), metavar="PATH", action="extend", nargs="+", group=IN)
-    """The input: folders, files or globs, as paths or URLs (s3://bucket/folder), or
-    hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]; together they are one source. NAME=PATH names a
-    source, and there may be several: --input a=PATH --input b=PATH; NAME=CORPUS:PATH reads one as
-    pipelines.CORPUS would; CORPUS may be your own module (docs/own.md)."""
+    """Folders, files or globs to read, as paths or URLs (s3://bucket/folder), or
+    hf:OWNER/NAME[@REVISION][:CONFIG[:SPLIT]]. Together they are one source. For several sources,
+    name each: --input a=PATH --input b=PATH. NAME=CORPUS:PATH reads a source as pipelines.CORPUS
+    does; CORPUS may be your own module (docs/own.md)."""
     output: AnyPath = option(Path(), metavar="DIR", type=any_path, group=OUT)
-    """Folder of the dataset, a path or URL (s3://bucket/folder). Default: build/<corpus>."""
+    """Folder of the dataset, as a path or URL (s3://bucket/folder). Default: build/<corpus>."""
     tokenizer: str = option("", metavar="SPEC", decides=SEGMENTS, group=SHARDS)
-    """sentencepiece:FILE.model, tiktoken:NAME or tiktoken:FILE, hf:tokenizer.json, hf:vocab.txt or
-    hf:OWNER/NAME of the hub. Without --input: that of the built-in sample."""
+    """Tokenizer: sentencepiece:FILE.model, tiktoken:NAME, tiktoken:FILE, hf:tokenizer.json,
+    hf:vocab.txt, or hf:OWNER/NAME for one on the hub. Default without --input: the tokenizer of the
+    bundled sample."""
     eos: str = option("", metavar="TOKEN", decides=SEGMENTS, newer=True)
-    """Token of the tokenizer that ends each document. Default: the tokenizer's own end of text, as
-    docs/pipelines.md says for each kind."""
+    """Token that ends each document. Default: the tokenizer's end-of-text token
+    (docs/pipelines.md)."""
     languages: tuple[str, ...] = option(
         ("zh", "en"), metavar="LIST", type=names, decides=SEGMENTS, group=LANGUAGES
     )
-    """Languages to keep, as the model names them (zh, en, ja, ... by lid.176), or all;
+    """Languages to keep, by the labels of the language model (zh, en, ja, ... for lid.176), or all.
     --language-threshold applies to each."""
     language_threshold: float = option(0.5, metavar="SCORE", type=fraction, decides=SEGMENTS)
-    """Lowest score of the language (cc_net uses 0.5, FineWeb 0.65)."""
+    """Minimum score of the identified language (cc_net uses 0.5, FineWeb 0.65)."""
     lid_model: str = option("", metavar="FILE", decides=SEGMENTS)
-    """fastText model: lid.176.bin or .ftz, or any other with its labels (docs/own.md). Default: the
-    installed lid.176.ftz."""
+    """fastText model that identifies languages: lid.176.bin, lid.176.ftz, or another with its own
+    labels (docs/own.md). Default: the installed lid.176.ftz."""
     lid_chars: int | str = option(0, metavar="N|auto", type=count_or_auto, decides=SEGMENTS)
-    """Identify the language by the first N characters of a document, which is faster. 0, the
-    default: by the whole text; auto: by 256 characters, and by 1024 where these leave doubt."""
+    """Identify the language from the first N characters of a document only, which is faster. 0 (the
+    default) uses the whole text; auto uses 256 characters, and 1024 where the result is
+    uncertain."""
     quality: tuple[str, ...] = option(
         ("none",), metavar="LIST", type=names, decides=SEGMENTS, group=FILTERS
     )
     """Quality rules: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as in
-    zh=fineweb2-zh,en=gopher-repetition+gopher+c4 (docs/quality.md lists them); your own:
-    MODULE:NAME (docs/own.md)."""
+    zh=fineweb2-zh,en=gopher-repetition+gopher+c4. docs/quality.md lists the profiles; MODULE:NAME
+    is your own (docs/own.md)."""
     threshold: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS)
-    """Override bounds of a profile: PROFILE.NAME=NUMBER, as in gopher.min_words=30; for one
-    language zh:PROFILE.NAME=NUMBER; of a model classifier.min_hq=0.3, perplexity.max_value=800."""
+    """Override thresholds: PROFILE.NAME=NUMBER, as in gopher.min_words=30, or
+    zh:PROFILE.NAME=NUMBER for one language; for models, classifier.min_hq=0.3 or
+    perplexity.max_value=800."""
     classifier: tuple[str, ...] = option(
         (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
     )
-    """Drop texts by a fastText classifier: FILE:LABEL>=SCORE, as in quality.bin:hq>=0.4, or <=;
-    LANGUAGE=FILE:LABEL>=SCORE for one language; without a bound texts are only measured. Repeat the
-    flag for several (docs/quality.md)."""
+    """Drop texts by the score of a fastText classifier: FILE:LABEL>=SCORE, as in
+    quality.bin:hq>=0.4, or <=SCORE; LANGUAGE=FILE:LABEL>=SCORE for one language. Without a bound,
+    texts are only measured. Repeat the flag for several classifiers (docs/quality.md)."""
     perplexity: tuple[str, ...] = option(
         (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
     )
-    """Drop texts by their perplexity under a KenLM model, as cc_net:
-    LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or :middle; without a bound texts are
-    only measured. Repeat the flag for several (docs/quality.md)."""
+    """Drop texts by their perplexity under a KenLM model, as cc_net does:
+    LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or <=cutoff.csv:middle. Without a
+    bound, texts are only measured. Repeat the flag for several models (docs/quality.md)."""
     clean: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS, newer=True)
-    """How much to clean. none: nothing; whitespace: put white space instead of control characters
-    and terminal escapes; repair: also mojibake, and entities such as &amp; in texts without code.
-    NAME=LEVEL for one input, as in repair,code=none. Default: repair; of the Pile's Github and
-    StackExchange whitespace."""
+    """How much to clean. none: nothing. whitespace: replace control characters and terminal escapes
+    with white space. repair: also fix mojibake, and entities such as &amp; in texts without code.
+    NAME=LEVEL sets the level of one source, as in repair,code=none. Default: repair, but whitespace
+    for the Pile's Github and StackExchange."""
     pii: str = option("keep", choices=("keep", "mask"), decides=SEGMENTS)
     """mask: replace e-mail and IP addresses, phone numbers and Chinese ID numbers."""
     decontaminate: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
-    """Texts of benchmarks: plain text with one per line, or JSON, JSON lines or Parquet with texts
-    in any field (question, choices, answer). Drop documents that share 13 words in a row with one.
-    Repeat the flag for several files."""
+    """File of benchmark texts: plain text with one text per line, or JSON, JSON lines or Parquet
+    with texts in any field (question, choices, answer). Documents that share 13 consecutive words
+    with one of them are dropped. Repeat the flag for several files."""
     url_blocklist: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
-    """Domains and URL prefixes, one a line: drop documents whose column url matches one. Repeat the
-    flag for several files."""
+    """File of domains and URL prefixes, one per line. Documents whose url column matches one are
+    dropped. Repeat the flag for several files."""
     filter: tuple[str, ...] = option(
         (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
     )
-    """Your own filter, [AFTER=]MODULE:NAME[?OPTION=VALUE&...], after the step AFTER (read,
-    clean, langid, quality, decontaminate, mask; quality if none is named). Repeat the flag for
-    several (docs/own.md)."""
+    """Your own filter: [AFTER=]MODULE:NAME[?OPTION=VALUE&...]. It runs after the step AFTER: read,
+    clean, langid, quality (the default), decontaminate or mask. Repeat the flag for several filters
+    (docs/own.md)."""
     keep_dropped: bool = option(False, action="store_true", decides=SEGMENTS, group=OUT)
-    """Write dropped documents as Parquet: text, reason, metrics."""
+    """Write the dropped documents as Parquet, with text, reason and metrics."""
     sample: float = option(1.0, metavar="F", type=fraction, decides=SEGMENTS, group=IN)
-    """Share of the records to take; a smaller sample is contained in every larger one."""
+    """Share of the records to use. A smaller sample is contained in every larger one."""
     seed: int = option(0, metavar="N", type=count, decides=SEGMENTS, group=SHARDS)
-    """Seed of the three hashes: order, sample, validation."""
+    """Seed of the hashes that order documents, choose the sample and choose validation
+    documents."""
     split_bytes: int = option(
         128 << 20, metavar="N", type=positive, decides=SEGMENTS, group=RUNNING
     )
-    """Bytes of input per map task; smaller ones keep more workers busy."""
+    """Input bytes per work item. Smaller items keep more workers busy."""
     dedup: str = option(
         "exact", choices=("none", "exact", "minhash"), decides=SEGMENTS, group=DUPLICATES
     )
-    """exact: leave out documents whose text, white space aside, occurs elsewhere in the run;
-    minhash: also documents similar to another one (docs/dedup.md)."""
+    """exact: drop repeated documents, ignoring white space. minhash: also drop near-duplicates
+    (docs/dedup.md)."""
     minhash_threshold: float = option(0.7, metavar="S", type=fraction, decides=DATASET)
-    """Lowest similarity (Jaccard, of 5-grams) at which a near-duplicate is left out; 0: one band in
-    common is enough."""
+    """Minimum similarity (Jaccard index of 5-grams) at which a document is a near-duplicate. 0: one
+    common band is enough."""
     validation: float = option(0.001, metavar="F", type=fraction, decides=DATASET, group=SHARDS)
-    """Share of each source's documents to hold out: at least 32 of them, at most 5 %; 0: none."""
+    """Share of each source's documents to hold out for validation: at least 32 documents, at most 5
+    %; 0: none."""
     shards: int = option(0, metavar="N", type=count, decides=DATASET)
-    """Shards per source. Default: the power of two that keeps shards within --shard-tokens."""
+    """Number of shards per source. Default: the power of two that keeps shards within
+    --shard-tokens."""
     shard_tokens: int = option(100_000_000, metavar="N", type=positive, decides=DATASET)
-    """Most tokens of a shard, unless --shards is given."""
+    """Maximum number of tokens per shard, unless --shards is given."""
     workers: int = option(0, metavar="N", type=positive, group=RUNNING)
-    """Worker processes of the DirectRunner. Default: one per core, fewer for small inputs."""
+    """Number of worker processes on this machine. Default: one per core, fewer for small inputs."""
     part: tuple[str, ...] = option((), metavar="I/N", type=parse_part)
-    """Map only this share of the splits, as in 2/4 or 2/4,3/4; merge: make the dataset once all
-    parts are mapped (docs/large.md)."""
+    """Process only this share of the splits, as in 2/4 or 2/4,3/4. merge: make the dataset once all
+    parts are processed (docs/large.md)."""
     max_reject_rate: float = option(0.01, metavar="F", type=fraction, group=IN)
     """Fail if more than this share of the records, or of their bytes, cannot be read."""
     bad_utf8: str = option(
         REJECT, choices=(REJECT, REPLACE), decides=SEGMENTS, newer=True, group=IN
     )
-    """replace: bytes that are no UTF-8, and lone surrogates in JSON, become U+FFFD."""
+    """How to treat bytes that are not UTF-8, and lone surrogates in JSON: reject the record, or
+    replace them with U+FFFD."""
     nul: str = option(REJECT, choices=(REJECT, REMOVE), decides=SEGMENTS, newer=True)
-    """remove: take NUL characters out of records."""
+    """How to treat NUL characters: reject the record, or remove them."""
     max_record_bytes: int = option(0, metavar="N", type=positive, decides=SEGMENTS, newer=True)
-    """A longer record is rejected as too-long. Default: 32 MiB; a worker needs several times as
-    much memory."""
+    """Maximum size of a record; longer ones are rejected as too-long. Default: 32 MiB. A worker
+    needs several times as much memory."""
     plan: bool = option(False, action="store_true", group=RUNNING)
-    """Estimate the run from a timed sample of the input and stop: documents, tokens, time, disk."""
+    """Estimate documents, tokens, time and disk from a timed sample of the input, then stop."""
     skip_unreadable: bool = option(False, action="store_true", group=IN)
-    """Continue without files and folders that match and cannot be read, and with the readable part
-    of an archive that is cut off or an array that is not closed; the log counts them, report.json
-    lists them. --append and --watch always skip files that cannot be opened."""
+    """Continue without files and folders that cannot be read, and use the readable part of a
+    truncated archive or an unclosed array. The log counts them, and report.json lists them.
+    --append and --watch always skip files that cannot be opened."""
     keep_segments: bool = option(False, action="store_true", group=RUNNING)
     """Keep the intermediate files in <output>/.work."""
     overwrite: bool = option(
         False,
-        "Replace a dataset made with other options: write new files next to the old ones, then the "
-        f"manifest ({called('shards prune')} removes the old files).",
+        "Replace a dataset that was made with other options. Its old files stay until "
+        f"{called('shards prune')} deletes them.",
         action="store_true",
         group=OUT,
     )
     append: bool = option(False, action="store_true", group=GROWING)
-    """Add the files that the dataset has not seen, as a new generation; nothing is rewritten
-    (docs/growing.md)."""
+    """Add files that the dataset does not contain yet, as a new generation. Existing files are not
+    rewritten (docs/growing.md)."""
     rehash: bool = option(False, action="store_true")
-    """With --append: compare the content of all files seen before, not only size and time."""
+    """With --append: compare known files by content, not only by size and modification time."""
     allow_changed: bool = option(False, action="store_true")
-    """With --append: continue without files that are gone, and add the new records of changed
+    """With --append: continue if files have disappeared, and add the new records of changed
     files."""
     watch: bool = option(False, action="store_true")
-    """Keep running and add files as they arrive, as --append does (docs/growing.md)."""
+    """Keep running, and append files as they arrive (docs/growing.md)."""
     every: float = option(3600.0, metavar="TIME", type=seconds)
-    """With --watch: maximum time between commits of generations."""
+    """With --watch: maximum time between commits."""
     settle: float = option(10.0, metavar="TIME", type=seconds)
     """With --watch: add a file once it has not changed for this time."""
     until: datetime | None = option(None, metavar="TIME", type=moment)
-    """With --watch: stop then, as in 2026-12-31T06:00 or 8h; what has arrived is committed."""
+    """With --watch: when to stop, as in 2026-12-31T06:00 or 8h. Files that have arrived by then are
+    committed."""
 
     engine: tuple[str, ...] = option(
         (), action="append", flag=REST, group=OWN

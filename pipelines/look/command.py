@@ -21,15 +21,15 @@ _EXAMPLE_CHARACTERS = 200
 
 @dataclass(frozen=True, kw_only=True)
 class LookAt(Command):
-    """Say what is at a path, which corpus reads it, and with which command."""
+    """Inspect files, and suggest the command that reads them."""
 
     STOPPED = "nothing was written"
 
     path: tuple[str, ...] = option(MISSING, flag=WORD, nargs="+", metavar="PATH")
-    """a folder, a glob, a URL or hf:OWNER/NAME, as --input takes it, or files: all of them are one
-    input"""
+    """Folders, globs, URLs or hf:OWNER/NAME, each of them one input, as for --input; or files,
+    which together are one input."""
     json: bool = option(False)
-    """one line of JSON for each input"""
+    """Print one line of JSON per input."""
 
     def run(self) -> None:
         """Print what is seen of each input."""

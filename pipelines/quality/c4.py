@@ -279,14 +279,19 @@ def _thresholds(
         Threshold("max_word_chars", 1000, "", "lines with a longer word are removed", code),
         Threshold(
             "terminal_punctuation", terminal, "",
-            "1: lines that do not end in a mark are removed; 0: they stay", main,
+            "1: remove lines without punctuation at the end; 0: keep them", main,
         ),
-        Threshold("min_line_words", line_words, "", "lines of fewer words are removed", main),
-        Threshold("max_lorem_ipsum", 0, "lorem-ipsum", 'most lines with "lorem ipsum"', main),
-        Threshold("max_curly_brackets", 0, "curly-brackets", "most lines with {", main),
+        Threshold("min_line_words", line_words, "", "lines with fewer words are removed", main),
+        Threshold(
+            "max_lorem_ipsum", 0, "lorem-ipsum",
+            'maximum number of lines with "lorem ipsum"', main,
+        ),
+        Threshold(
+            "max_curly_brackets", 0, "curly-brackets", "maximum number of lines with {", main
+        ),
         Threshold(
             "min_sentences", sentences, "few-sentences",
-            "least number of sentences in the lines that stay", main,
+            "minimum number of sentences in the remaining lines", main,
         ),
     )  # fmt: skip
 

@@ -97,18 +97,20 @@ def _fineweb2_thresholds() -> tuple[Threshold, ...]:
     ngrams = (0.256, 0.201, 0.171, 0.198, 0.182, 0.167, 0.154, 0.14, 0.127)
     return (
         Threshold(
-            "max_dup_line", 0.287, "duplicate-lines", "most lines seen before, as a share", FINEWEB2
+            "max_dup_line", 0.287, "duplicate-lines", "maximum share of repeated lines", FINEWEB2
         ),
         *repetition.ngram_thresholds(ngrams, FINEWEB2),
         Threshold(
             "min_punctuated_lines", 0.106, "few-punctuated-lines",
-            "fewest lines that end a sentence, as a share", FINEWEB2,
+            "minimum share of lines that end a sentence", FINEWEB2,
         ),
         Threshold(
             "max_dup_line_chars", 0.1, "duplicate-line-chars",
-            "most characters in lines seen before, as a share", FINEWEB2_PIPELINE,
+            "maximum share of characters in repeated lines", FINEWEB2_PIPELINE,
         ),
-        Threshold("max_newlines", 0.178, "newlines", "most line breaks per word", FINEWEB2),
+        Threshold(
+            "max_newlines", 0.178, "newlines", "maximum number of line breaks per word", FINEWEB2
+        ),
         *of_gopher,
     )  # fmt: skip
 

@@ -52,14 +52,16 @@ def _thresholds(
         ),
         Threshold(
             "min_punctuated_lines", 0.12, "few-punctuated-lines",
-            "fewest lines that end a sentence, as a share", source,
+            "minimum share of lines that end a sentence", source,
         ),
-        Threshold("max_short_lines", 0.67, "short-lines", "most short lines, as a share", source),
+        Threshold("max_short_lines", 0.67, "short-lines", "maximum share of short lines", source),
         Threshold(
             "max_dup_line_chars", dup_line_chars, "duplicate-line-chars",
-            "most characters in lines seen before, as a share", source,
+            "maximum share of characters in repeated lines", source,
         ),
-        Threshold("max_newlines", newlines, "newlines", "most line breaks per word", source),
+        Threshold(
+            "max_newlines", newlines, "newlines", "maximum number of line breaks per word", source
+        ),
     )  # fmt: skip
 
 

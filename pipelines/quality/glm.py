@@ -19,7 +19,7 @@ PROFILES = (
                 "min_chars",
                 101,
                 "few-chars",
-                "least number of characters",
+                "minimum number of characters",
                 "THUDM/GLM, data_utils/corpora.py (4f61ed7)",
             ),
         ),

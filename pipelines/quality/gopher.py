@@ -161,28 +161,33 @@ def _is_word(word: Codes, row: Codes, any_case: bool) -> bool:
 
 
 THRESHOLDS = (
-    Threshold("min_words", 50, "few-words", "least number of words", PAPER),
-    Threshold("max_words", 100_000, "many-words", "most words", PAPER),
+    Threshold("min_words", 50, "few-words", "minimum number of words", PAPER),
+    Threshold("max_words", 100_000, "many-words", "maximum number of words", PAPER),
     Threshold(
-        "min_word_length", 3, "short-words", "least mean length of words, in characters", PAPER
+        "min_word_length", 3, "short-words", "minimum mean word length, in characters", PAPER
     ),
     Threshold(
-        "max_word_length", 10, "long-words", "greatest mean length of words, in characters", PAPER
+        "max_word_length", 10, "long-words", "maximum mean word length, in characters", PAPER
     ),
-    Threshold("max_hashes", 0.1, "hashes", "most # per word", PAPER),
-    Threshold("max_ellipses", 0.1, "ellipses", "most ellipses (... or …) per word", PAPER),
+    Threshold("max_hashes", 0.1, "hashes", "maximum number of # per word", PAPER),
     Threshold(
-        "max_bullet_lines", 0.9, "bullet-lines", "most lines begun by a bullet, a share", PAPER
-    ),
-    Threshold(
-        "max_ellipsis_lines", 0.3, "ellipsis-lines", "most lines ended by an ellipsis, a share",
-        PAPER,
+        "max_ellipses", 0.1, "ellipses", "maximum number of ellipses (... or …) per word", PAPER
     ),
     Threshold(
-        "min_alphabetic_words", 0.8, "few-alphabetic-words", "fewest words with a letter, a share",
-        PAPER,
+        "max_bullet_lines", 0.9, "bullet-lines",
+        "maximum share of lines that begin with a bullet", PAPER,
     ),
-    Threshold("min_stop_words", 2, "few-stop-words", "fewest different stop words", PAPER),
+    Threshold(
+        "max_ellipsis_lines", 0.3, "ellipsis-lines",
+        "maximum share of lines that end with an ellipsis", PAPER,
+    ),
+    Threshold(
+        "min_alphabetic_words", 0.8, "few-alphabetic-words",
+        "minimum share of words with a letter", PAPER,
+    ),
+    Threshold(
+        "min_stop_words", 2, "few-stop-words", "minimum number of different stop words", PAPER
+    ),
 )  # fmt: skip
 
 PROFILES = (

@@ -74,12 +74,12 @@ def _shares_of_repeats(parts: Spans, num_chars: Places) -> tuple[Floats, Floats]
 
 def ngram_thresholds(bounds: Sequence[float], source: str) -> tuple[Threshold, ...]:
     """Return the thresholds of the nine n-gram shares; the bounds are in the same order."""
-    kinds = [("top", n, "top", "in the commonest of the") for n in TOP_N]
+    kinds = [("top", n, "top", "in the most common of the") for n in TOP_N]
     kinds += [("dup", n, "duplicate", "in repeated") for n in DUP_N]
     return tuple(
         Threshold(
             f"max_{metric}_{n}gram", bound, f"{rule}-{n}gram",
-            f"most characters {where} {n}-grams, as a share", source,
+            f"maximum share of characters {where} {n}-grams", source,
         )
         for (metric, n, rule, where), bound in zip(kinds, bounds, strict=True)
     )  # fmt: skip
@@ -88,18 +88,18 @@ def ngram_thresholds(bounds: Sequence[float], source: str) -> tuple[Threshold, .
 _THRESHOLDS = (
     Threshold(
         "max_dup_paragraph", 0.3, "duplicate-paragraphs",
-        "most paragraphs seen before, as a share", TABLE_A1,
+        "maximum share of repeated paragraphs", TABLE_A1,
     ),
     Threshold(
         "max_dup_paragraph_chars", 0.2, "duplicate-paragraph-chars",
-        "most characters in paragraphs seen before, as a share", TABLE_A1,
+        "maximum share of characters in repeated paragraphs", TABLE_A1,
     ),
     Threshold(
-        "max_dup_line", 0.3, "duplicate-lines", "most lines seen before, as a share", TABLE_A1
+        "max_dup_line", 0.3, "duplicate-lines", "maximum share of repeated lines", TABLE_A1
     ),
     Threshold(
         "max_dup_line_chars", 0.2, "duplicate-line-chars",
-        "most characters in lines seen before, as a share", TABLE_A1,
+        "maximum share of characters in repeated lines", TABLE_A1,
     ),
     *ngram_thresholds((0.2, 0.18, 0.16, 0.15, 0.14, 0.13, 0.12, 0.11, 0.1), TABLE_A1),
 )  # fmt: skip

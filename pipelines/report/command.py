@@ -16,16 +16,16 @@ from shards.storage.remote import AnyPath, any_path
 
 @dataclass(frozen=True, kw_only=True)
 class DrawReport(Command):
-    """Draw report.html of a dataset again; no document is read."""
+    """Draw the report.html of a dataset again, without reading documents."""
 
     STOPPED = "the page was not changed"
 
     dataset: AnyPath = option(MISSING, flag=WORD, type=any_path, metavar="DATASET")
-    """the folder of a dataset"""
+    """Folder of the dataset."""
     corpus_size: int | None = option(None, type=positive, metavar="SIZE")
-    """also project the cost to a corpus with this much text, for example 200GB"""
+    """Also estimate the cost of a corpus with this much text, for example 200GB."""
     output: AnyPath | None = option(
-        None, f"default: {PAGE} in the dataset", type=any_path, metavar="FILE"
+        None, f"Page to write. Default: {PAGE} in the dataset.", type=any_path, metavar="FILE"
     )
 
     def run(self) -> None:

@@ -28,19 +28,19 @@ _PATHS = frozenset(
 
 @dataclass(frozen=True, kw_only=True)
 class PrintCompletion(Command):
-    """Print what a shell completes commands, flags and their values with.
+    """Print the script with which a shell completes commands, flags and values.
 
     It loads every command that is installed, which takes seconds.
     """
 
     STOPPED: ClassVar[str] = "nothing was printed"
     EPILOG: ClassVar[str] = (
-        f"Keep it in a file, and write it again after an upgrade: {PROGRAM} completion bash > "
+        f"Save it to a file, again after each upgrade: {PROGRAM} completion bash > "
         f"~/.local/share/bash-completion/completions/{PROGRAM}"
     )
 
     shell: str = option(MISSING, flag=WORD, choices=SHELLS, metavar="|".join(SHELLS))
-    """which shell"""
+    """Name of the shell."""
 
     def run(self) -> None:
         """Print the script."""

@@ -231,6 +231,8 @@ def default_text(option_field: "Field[Any]") -> str:
     default = option_field.default
     if default is MISSING or not default or not isinstance(default, int | float | str | tuple):
         return ""
+    if option_field.metadata["flag"].get("type") is seconds:
+        return f" Default: {default:g}s."
     separator = " " if "nargs" in option_field.metadata["flag"] else ","
     shown = separator.join(map(str, default)) if isinstance(default, tuple) else str(default)
     return f" Default: {shown!r}." if shown.isspace() else f" Default: {shown}."

@@ -33,7 +33,7 @@ class Entry(NamedTuple):
         return f"python -m {self.module}{word}"
 
 
-MAKE, KEEP, TRAIN, MORE = "make a dataset", "look after a dataset", "train", "more"
+MAKE, KEEP, TRAIN, MORE = "make a dataset", "inspect and maintain a dataset", "train", "more"
 
 
 def _corpus(name: str, about: str) -> Entry:
@@ -58,8 +58,8 @@ def _on_datasets(name: str, options: str, about: str) -> Entry:
 GROUPS = {
     MAKE: (
         _command("look", ".command:LookAt", "inspect files and suggest a command"),
-        _corpus("text", "any texts: JSON, JSON lines, parquet, plain lines"),
-        _corpus("wudao", "WuDaoCorpora; without flags the built-in sample"),
+        _corpus("text", "any texts: JSON, JSON lines, Parquet, plain lines"),
+        _corpus("wudao", "WuDaoCorpora; without flags, the bundled sample"),
         _corpus("pile", "the Pile"),
         _corpus("fineweb", "FineWeb, FineWeb-Edu, FineWeb-2"),
         _corpus("cc-news", "CC-News"),
@@ -67,49 +67,47 @@ GROUPS = {
         _corpus("zhihu", "questions and answers of Zhihu"),
         _corpus("zhidao", "questions and answers of Baidu Zhidao"),
         _corpus("baike", "articles of Baidu Baike"),
-        _command("cp-wudao", ":CopyWudao", "a toy corpus out of WuDao"),
-        _command("train-tokenizer", ":TrainTokenizer", "a custom tokenizer"),
-        _command("train-classifier", ":TrainClassifier", "a custom quality model"),
+        _command("cp-wudao", ":CopyWudao", "copy a small corpus out of WuDao"),
+        _command("train-tokenizer", ":TrainTokenizer", "train a tokenizer"),
+        _command("train-classifier", ":TrainClassifier", "train a quality classifier"),
         Entry(
             "compile",
             "pipelines.steps.compile",
-            "compile the kernels now, once",
+            "compile all kernels in advance",
             "pipelines.steps.compile:Compile",
         ),
     ),
     KEEP: (
-        _on_datasets("inspect", "Inspect", "a dataset on one screen, or one of its documents"),
-        _on_datasets(
-            "view", "view.command:View", "search and leaf through its documents in a browser"
-        ),
+        _on_datasets("inspect", "Inspect", "show a dataset, or one of its documents"),
+        _on_datasets("view", "view.command:View", "search and browse documents in a browser"),
         _on_datasets("verify", "Verify", "read every file and check it against the manifest"),
-        _on_datasets("stats", "Stats", "figures of every source, and the accounting"),
-        _on_datasets("remove", "Remove", "take documents out of training"),
-        _on_datasets("compact", "Compact", "one generation of many, with the same documents"),
-        _on_datasets("prune", "Prune", "delete what the manifest does not name"),
-        _on_datasets("place", "Place", "copy what one node needs onto its disk"),
+        _on_datasets("stats", "Stats", "show the figures of every source"),
+        _on_datasets("remove", "Remove", "remove documents from training"),
+        _on_datasets("compact", "Compact", "merge all generations into one"),
+        _on_datasets("prune", "Prune", "delete files that the manifest does not list"),
+        _on_datasets("place", "Place", "copy the files that one node needs to its disk"),
         _on_datasets(
-            "export", "exports.command:ExportFiles", "files for llm.c, datatrove, OLMo, NumPy"
+            "export", "exports.command:ExportFiles", "export to llm.c, datatrove, OLMo or NumPy"
         ),
-        _on_datasets("megatron", "Megatron", "the flags by which Megatron-LM reads the shards"),
-        _on_datasets("trace", "Trace", "the documents of a step, or the steps of a document"),
-        _command("report", ".command:DrawReport", "write the page of a dataset again"),
+        _on_datasets("megatron", "Megatron", "print the flags for Megatron-LM"),
+        _on_datasets("trace", "Trace", "show the documents of a step, or the steps of a document"),
+        _command("report", ".command:DrawReport", "draw the report of a dataset again"),
         _command("rethreshold", ":Rethreshold", "count what other thresholds would keep"),
     ),
     TRAIN: (
         _of_trainer("train", ":Train", "train GLM on datasets"),
-        _of_trainer("finetune", ".command:Finetune", "tune a model on a task"),
-        _of_trainer("evaluate", ".command:Evaluate", "held-out loss, and tasks"),
-        _of_trainer("tasks", ".command:ShowTask", "show how a task reads a file"),
-        _of_trainer("generate", ".command:Generate", "let a model write"),
-        _of_trainer("export", ".command:Export", "a model as files that other programs read"),
-        _of_trainer("plot", ":Plot", "draw the curves of runs"),
+        _of_trainer("finetune", ".command:Finetune", "fine-tune a model on a task"),
+        _of_trainer("evaluate", ".command:Evaluate", "measure held-out loss, and run benchmarks"),
+        _of_trainer("tasks", ".command:ShowTask", "show the prompts that a task makes from a file"),
+        _of_trainer("generate", ".command:Generate", "generate text with a model"),
+        _of_trainer("export", ".command:Export", "export a model for other programs"),
+        _of_trainer("plot", ":Plot", "plot the curves of training runs"),
     ),
     MORE: (
         Entry(
             "completion",
             "shards",
-            "print a shell's completion: bash, zsh, fish, tcsh",
+            "print the completion script of bash, zsh, fish or tcsh",
             "shards.commands.completion:PrintCompletion",
         ),
     ),

@@ -29,21 +29,21 @@ from shards.removals import removed_by_now
 
 @dataclass(frozen=True, kw_only=True)
 class ExportFiles(Command):
-    """Write the files that another project trains on: llm.c, datatrove, OLMo, NumPy."""
+    """Export a dataset in the format of llm.c, datatrove, OLMo or NumPy."""
 
     dataset: str = dataset_word()
     to: str = option(MISSING, required=True, choices=tuple(FORMATS))
-    """the project whose layout the files get"""
+    """Project whose format to write."""
     output: Path = option(MISSING, required=True, type=local_path, metavar="DIR")
-    """an empty folder for them"""
+    """Empty folder for the files."""
     source: tuple[str, ...] = option((), action="append", metavar="NAME")
-    """only this source; may be repeated. Default: all"""
+    """Export only this source; may be repeated. Default: all sources."""
     prefix: str | None = option(None, metavar="NAME")
-    """llm.c: how names of files begin. Default: fineweb"""
+    """llm.c: prefix of the file names. Default: fineweb."""
     tokens_per_file: int | None = option(None, type=positive, metavar="N")
-    """llm.c: the most tokens in a file. Default: 100M"""
+    """llm.c: maximum number of tokens per file. Default: 100M."""
     copy: bool = option(False)
-    """link nothing: every file has bytes of its own"""
+    """Copy all files instead of creating hard links."""
 
     def run(self) -> None:
         """Export the dataset; print a line for each file and a summary at the end."""

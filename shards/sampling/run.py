@@ -29,7 +29,7 @@ CAUSAL = "causal"
 
 FIXED: Mapping[str, bool] = {"fixed": True}
 """Metadata of options that must stay the same when a run resumes."""
-DATA, END, BATCH = "data and windows", "how long the run is", "batches, memory and precision"
+DATA, END, BATCH = "data and windows", "length of the run", "batches, memory and precision"
 """Titles in `--help`."""
 
 
@@ -56,19 +56,21 @@ class Run:
     batches: tuple[BatchSize, ...]
     """The batch sizes by ascending step; the first starts at 0."""
     seed: int = option(0, type=int, metavar="N", metadata=FIXED)
-    """seed of the order of the windows and of dropout"""
+    """Random seed for window order and dropout."""
     scatters: int = option(1, type=count, metavar="S", metadata=FIXED)
-    """pieces that the corpus is divided into, so that a node need not hold all of it"""
+    """Number of parts (scatters) that the corpus is divided into; a node needs only some of
+    them."""
     objective: str = option(GLM, metavar="NAME", metadata=FIXED)
-    """glm or causal"""
+    """Training objective: glm or causal."""
     length: int = option(1024, type=count, metavar="L", metadata=FIXED)
-    """positions of a window; with causal: tokens that the model sees"""
+    """Positions per window; with causal: tokens that the model sees."""
     slack: int | None = option(None, type=count, metavar="N", metadata=FIXED)
-    """tokens by which a cut of glm may move to an end of a text. Default: 1/32 of a window"""
+    """Number of tokens by which a window boundary may move to the end of a text, with glm. Default:
+    1/32 of a window."""
     max_epochs: Mapping[str, float] = field(default_factory=dict)
     """The most epochs over text in all `steps`, by DIR or DIR:SOURCE."""
     steps: int | None = option(None, type=count, metavar="N")
-    """number of steps; --max-epochs needs it"""
+    """Number of steps; --max-epochs requires it."""
     followed: int | None = None
     """The position up to which switches to newer manifests are decided; None: the run never
     follows."""
@@ -188,11 +190,12 @@ class RunOptions:
     """The flags that decide the samples of a run."""
 
     data: tuple[str, ...] = option((), nargs="+", metavar="DATA", group=DATA)
-    """DIR, DIR@n or DIR:SOURCE; all with =WEIGHT, or none. DIR may be hf:OWNER/NAME[@REVISION]"""
+    """Data to train on: DIR, DIR@N or DIR:SOURCE, all with =WEIGHT or none. DIR may be
+    hf:OWNER/NAME[@REVISION]."""
     data_from: tuple[tuple[str, ...], ...] = option(
         (), nargs="+", action="append", metavar=("POSITION", "DATA")
     )
-    """the data from sample POSITION on; may be repeated"""
+    """Data to use from sample POSITION on; may be repeated."""
     objective: str = same_option(Run, "objective")
     length: int | None = same_option(Run, "length", default=None)
     slack: int | None = same_option(Run, "slack")
@@ -200,9 +203,9 @@ class RunOptions:
     seed: int = same_option(Run, "seed")
     steps: int | None = same_option(Run, "steps", group=END)
     max_epochs: tuple[str, ...] = option((), nargs="+", metavar="DATA=N")
-    """how often text may be read within --steps: DIR=4, DIR:SOURCE=1.5"""
+    """Maximum number of times to read a text within --steps: DIR=4, DIR:SOURCE=1.5."""
     batch_size: tuple[str, ...] = option((), nargs="+", metavar="SIZE", group=BATCH)
-    """samples in the global batch; STEP:SIZE changes it from that step on"""
+    """Global batch size in samples; STEP:SIZE changes it from that step on."""
 
     def as_run(self) -> Run:
         """Return the run that the flags describe.

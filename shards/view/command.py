@@ -27,19 +27,19 @@ PORT = 8642
 
 @dataclass(frozen=True, kw_only=True)
 class View(Command):
-    """Search and leaf through the documents of a dataset, as pages in a browser."""
+    """Search and browse the documents of a dataset in a browser."""
 
     dataset: str = dataset_word()
     port: int | None = option(
         None,
-        f"the port of 127.0.0.1; 0: any free one. Default: {PORT}, or any free one",
+        f"Port on 127.0.0.1; 0: any free port. Default: {PORT}, else any free port.",
         type=count,
         metavar="N",
     )
     run_file: Path | None = option(None, flag="--run", type=local_path, metavar="RUN")
-    """a training run, its folder or its run.json: show which documents its steps train on"""
+    """Training run (its folder or its run.json): show which documents its steps train on."""
     open: bool = option(False)
-    """open the page in the browser"""
+    """Open the page in the browser."""
 
     def run(self) -> None:
         """Show the dataset until Ctrl-C.

@@ -53,22 +53,24 @@ class Evaluate(LoadOptions, RankCommand):
     GROUPS = (_ASKED, OPENED)
 
     path: Path = option(MISSING, flag=WORD, metavar="MODEL", type=local_path, group=_ASKED)
-    """a run's folder, one of its checkpoints, or a published checkpoint"""
+    """Run, one of its checkpoints, or a published checkpoint."""
     task: tuple[str, ...] = option((), metavar="NAME=FILE", action="append")
-    """A task of lm-evaluation-harness (hellaswag, arc_easy, copa, lambada, wikitext, …), or choices
-    or language_model, and the JSON lines of its items; may be repeated."""
+    """Benchmark and the JSON lines of its items. NAME is a task of lm-evaluation-harness
+    (hellaswag, arc_easy, copa, lambada, wikitext, …), choices or language_model; may be
+    repeated."""
     data: tuple[str, ...] = option((), metavar="DIR", action="append")
-    """Held-out loss on the validation documents of these data (a folder, or
-    hf:OWNER/NAME[@REVISION]); may be repeated. Default without --task: those of the model's run."""
+    """Data on whose validation documents to measure the held-out loss (a folder, or
+    hf:OWNER/NAME[@REVISION]); may be repeated. Default without --task: the data of the model's
+    run."""
     eval_samples: int = option(1024, type=count)
-    """Held-out loss: windows that are read, the same as in training; 0: all."""
+    """Number of windows for the held-out loss, the same ones as in training; 0: all."""
     length: int | None = option(None, type=positive)
-    """Tokens of a row at most. Default: the model's positions."""
+    """Maximum number of tokens per row. Default: the model's positions."""
     blank: str | None = option(None, choices=(GMASK, MASK))
-    """The blank that a glm fills: [gMASK] or [MASK]. Default: gmask, but mask for a run without
-    task masks."""
+    """Blank that a GLM fills: [gMASK] or [MASK]. Default: gmask, or mask for a run without task
+    masks."""
     batch_tokens: int = option(BATCH_TOKENS, type=positive, metavar="N")
-    """Tokens that a device computes at once."""
+    """Number of tokens that the device computes at once."""
 
     @cached_property
     def files(self) -> Mapping[str, Path]:

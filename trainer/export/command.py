@@ -10,7 +10,7 @@ from trainer.foreign_flags import FOREIGN_FLAGS
 
 @dataclass(frozen=True, kw_only=True)
 class Export(ExportOptions, Command):
-    """Write a trained model as files that other programs read."""
+    """Export a trained model to files that other programs read."""
 
     STOPPED = "nothing was exported"
     OLD = FOREIGN_FLAGS

@@ -15,17 +15,18 @@ class ExportOptions:
     """A model to export, and the form of the files."""
 
     path: Path = option(MISSING, flag=WORD, metavar="RUN|CHECKPOINT", type=local_path)
-    """a run's folder, one of its step-N, a published checkpoint, or a folder of transformers"""
+    """Run, one of its step-N checkpoints, a published checkpoint, or a folder of transformers."""
     to: str = option(MISSING, choices=(TRANSFORMERS, SAFETENSORS), required=True)
-    """The form. hf: GPT-2 of transformers; safetensors: names and shape of ours."""
+    """Format of the files. hf: GPT-2 of transformers. safetensors: this trainer's names and
+    shapes."""
     output: Path = option(MISSING, metavar="DIR", type=local_path, required=True)
-    """The folder to make."""
+    """Folder to create."""
     dtype: str = option("fp32", choices=("fp32", "bf16", "fp16"))
-    """The type of the weights."""
+    """Data type of the weights."""
     shard_bytes: int | None = option(None, metavar="N", type=positive)
-    """Split the weights into files of at most this size (5G). Default: one file."""
+    """Split the weights into files of at most this size, such as 5G. Default: one file."""
     vocabulary: int | None = option(None, metavar="N", type=count)
-    """hf: how many ids mean something; the embedding's rows after them are padding and left out.
+    """hf: number of ids in use; the embedding rows after them are padding, and are left out.
     Default: all rows."""
     model: str | None = same_option(LoadOptions, "model")
     tokenizer: str | None = same_option(LoadOptions, "tokenizer")

@@ -44,8 +44,8 @@ from trainer.tasks.texts import TARGET_LENGTH
 CROSS_ENTROPY, HINGE, GENERATIVE, MIX = LOSSES = ("cross_entropy", "hinge", "generative", "mix")
 """Losses of questions with choices, which batches.py computes."""
 
-ITEMS = "the task"
-LEARNING, WRITING = "how it learns", "how texts are written"
+ITEMS = "task"
+LEARNING, WRITING = "training", "text generation"
 """Titles in `--help`, next to those of trainer.train."""
 _OF_WRITING = ("beams", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
 """Options of how texts are written."""
@@ -63,7 +63,7 @@ def _seed(text: str) -> int:
 
 @dataclass(frozen=True, kw_only=True)
 class Finetune(RunConfig, PromptOptions):
-    """Trains a model on a task."""
+    """Fine-tune a model on a task."""
 
     WORK = "trainer.finetune.task:finetune"
     USAGE = "%(prog)s --task NAME --data FOLDER --init-from PATH --save DIR [FLAG ...]"
@@ -72,35 +72,36 @@ class Finetune(RunConfig, PromptOptions):
 
     task: str = option(
         MISSING,
-        f"A task's name, or FILE.json with your own. Known are {', '.join(TASKS)}.",
+        f"Task: one of {', '.join(TASKS)}; or FILE.json with your own.",
         metavar="NAME",
         group=ITEMS,
     )
     data: Path = option(MISSING, metavar="FOLDER", type=local_path)
-    """Folder of train.jsonl, val.jsonl and test.jsonl; the first must be there."""
+    """Folder with train.jsonl, and optionally val.jsonl and test.jsonl."""
     init_from: Path = option(MISSING, metavar="PATH", type=local_path)
-    """The trained model: a run of trainer.train, one of its checkpoints, or a published one."""
+    """Trained model: a run of trainer.train, one of its checkpoints, or a published checkpoint."""
     epochs: int = option(50, type=positive, group=LEARNING)
-    """How often each item is learnt."""
+    """Number of epochs."""
     batch_size: int = option(
         0,
-        "Items of a step, on all ranks together. Default: what --micro-batch and the JSON say, "
-        f"else {_BATCH_SIZE}.",
+        "Number of items per step, on all ranks together. Default: the size that --micro-batch and "
+        f"DeepSpeed's JSON give, else {_BATCH_SIZE}.",
         metavar="B",
         type=positive,
         metadata=FIXED,
     )
     across_epochs: bool = option(False, metadata=FIXED)
-    """The next epoch fills an epoch's last batch up. Default: that batch is short."""
+    """Fill up the last batch of an epoch with items of the next one. Default: that batch is
+    smaller."""
     loss: str = option(CROSS_ENTROPY, choices=LOSSES, metadata=FIXED)
-    """Of questions with choices (docs/finetuning.md)."""
+    """Loss of tasks with choices (docs/finetuning.md)."""
     length_penalty: float = option(0.0, metavar="P", type=amount, metadata=FIXED)
-    """Divide a choice's score by (its tokens)^P; 0: do not."""
+    """Divide the score of a choice by its number of tokens to the power of P; 0: do not."""
     label_smoothing: float = option(0.0, metavar="E", type=share, metadata=FIXED)
-    """Of texts: the share of each target that is spread over the vocabulary."""
+    """Text tasks: share of each target that is spread over the vocabulary."""
     dropout: float = same_option(RunConfig, "dropout", default=0.1)
     seed: int = option(1234, metavar="S", type=_seed, metadata=FIXED)
-    """Of the order and of dropout."""
+    """Random seed for item order and dropout."""
     lr: float = same_option(RunConfig, "lr", default=1e-5, group=OPTIMIZER)
     schedule: str = same_option(RunConfig, "schedule", default=LINEAR)
     warmup: float = same_option(RunConfig, "warmup", default=0.1)
@@ -108,14 +109,14 @@ class Finetune(RunConfig, PromptOptions):
     beams: int = same_option(Decoding, "beams", group=WRITING, metadata=FIXED)
     no_repeat_ngram: int = same_option(Decoding, "no_repeat_ngram", metadata=FIXED)
     min_answer: int = option(0, type=count, metadata=FIXED)
-    """Minimum number of tokens of a text."""
+    """Minimum number of tokens per text."""
     max_answer: int | None = option(None, type=positive, metadata=FIXED)
-    """Maximum number of tokens of a text. Default: --target-length, the task's."""
+    """Maximum number of tokens per text. Default: --target-length of the task."""
     by_loss: bool = option(False, metadata=FIXED)
-    """Of texts: the loss on val.jsonl picks the best epoch; nothing is written for it, only for
+    """Text tasks: choose the best epoch by the loss on val.jsonl, and generate texts only for
     test.jsonl."""
     save: Path = option(MISSING, metavar="DIR", type=run_folder, group=CHECKPOINTS)
-    """Folder of checkpoints, log and predictions."""
+    """Folder for checkpoints, logs and predictions."""
     save_every: int | str = same_option(RunConfig, "save_every", default=EPOCH)
     keep: int = same_option(RunConfig, "keep", default=1)
 

@@ -36,23 +36,23 @@ class Generate(Command, Decoding, LoadOptions):
 
     STOPPED = "the text is not whole"
     USAGE = "%(prog)s MODEL [PROMPT ...] [FLAG ...]"
-    GROUPS = ("prompts and answers", "how tokens are chosen", OPENED)
+    GROUPS = ("prompts and answers", "decoding", OPENED)
     OLD = FOREIGN_FLAGS
 
     path: Path = option(
         MISSING, flag=WORD, group="prompts and answers", metavar="MODEL", type=local_path
     )
-    """a run, a checkpoint, a published one"""
+    """Run, one of its checkpoints, or a published checkpoint."""
     texts: tuple[str, ...] = option((), flag=WORD, metavar="PROMPT", nargs="*")
-    """with [MASK], [sMASK], [gMASK]"""
+    """Prompts, which may contain [MASK], [sMASK] or [gMASK]."""
     prompt: tuple[str, ...] = option((), metavar="TEXT", action="append")
-    """A prompt, as the words after the model; may be repeated."""
+    """Prompt, in addition to those after the model; may be repeated."""
     prompts: Path | None = option(None, metavar="FILE", type=local_path)
-    """A file of prompts: one a line, or .jsonl with objects that have a prompt."""
+    """File of prompts: one per line, or .jsonl with objects that have a prompt."""
     samples: int = option(1, metavar="N", type=positive)
-    """Texts of each prompt."""
+    """Number of texts per prompt."""
     batch_size: int = option(8, metavar="N", type=positive)
-    """Texts that are written at once."""
+    """Number of texts to generate at once."""
     json: bool = option(False)
     """Print JSON lines, with the tokens of every blank."""
 

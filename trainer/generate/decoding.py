@@ -11,23 +11,23 @@ from shards.errors import UserError
 class Decoding:
     """How tokens are chosen; by default the most probable one."""
 
-    max_new_tokens: int = option(128, group="how tokens are chosen", metavar="N", type=positive)
+    max_new_tokens: int = option(128, group="decoding", metavar="N", type=positive)
     """Maximum number of tokens per blank."""
     min_new_tokens: int = option(0, metavar="N", type=count)
     """Minimum number of tokens per blank."""
     temperature: float | None = option(None, metavar="T", type=float)
-    """Draw tokens, from logits divided by this; 0 takes the most probable one. Default: 1 with
+    """Sample tokens from logits divided by T; 0: take the most probable token. Default: 1 with
     --top-k or --top-p, else 0."""
     top_k: int = option(0, metavar="K", type=count)
-    """Draw among this many most probable tokens; 0: all."""
+    """Sample from the K most probable tokens; 0: from all."""
     top_p: float = option(0.0, metavar="P", type=float)
-    """Draw among the most probable tokens that have this probability together; 0: all."""
+    """Sample from the most probable tokens that together have this probability; 0: from all."""
     beams: int = option(1, metavar="N", type=positive)
-    """Follow this many texts at once, and take the most probable."""
+    """Number of beams: follow this many texts at once, and return the most probable one."""
     no_repeat_ngram: int = option(0, metavar="N", type=count)
-    """Within a blank, no sequence of this many tokens twice."""
+    """Do not repeat a sequence of N tokens within a blank; 0: allow it."""
     seed: int = option(0, metavar="N", type=int)
-    """Random seed of the draws."""
+    """Random seed for sampling."""
 
     def __post_init__(self) -> None:
         if self.temperature is not None and not 0 <= self.temperature < math.inf:

@@ -15,7 +15,7 @@ from trainer.tokenizer import PromptFormat, TextTokenizer
 
 @dataclass(frozen=True, kw_only=True)
 class ShowTask(Command, PromptOptions):
-    """Show the prompts that a task makes of a file, without a model.
+    """Show the prompts that a task makes from a file; no model is needed.
 
     To check your data, or a task that you have written, before you train on it.
     """
@@ -24,20 +24,20 @@ class ShowTask(Command, PromptOptions):
 
     task: str = option(
         MISSING,
-        f"one of {', '.join(TASKS)}; or FILE.json with your own",
+        f"Task: one of {', '.join(TASKS)}; or FILE.json with your own.",
         flag=WORD,
         metavar="TASK",
     )
     data: Path = option(MISSING, flag=WORD, type=local_path, metavar="PATH")
-    """a file, or a folder with the split's"""
+    """File, or folder with a file per split."""
     tokenizer: str = option(MISSING, metavar="SPEC", required=True)
-    """as of the pipelines: tiktoken:gpt2"""
+    """Tokenizer, as for the pipelines, such as tiktoken:gpt2."""
     split: str = option(VALIDATION, choices=SPLITS)
-    """The file to read in a folder."""
+    """Split to read in a folder."""
     show: int = option(3, type=count, metavar="N")
-    """Questions to show."""
+    """Number of questions to show."""
     causal: bool = option(False)
-    """Show prompts for a causal model."""
+    """Show the prompts for a causal model."""
 
     def run(self) -> None:
         """Print how many questions and rows there are, and the first questions."""

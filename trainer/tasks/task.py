@@ -28,7 +28,7 @@ from trainer.tokenizer import PromptFormat, TextTokenizer
 
 TRAIN, VALIDATION, TEST = SPLITS = ("train", "val", "test")
 
-ASKED = "how items become prompts"
+ASKED = "prompts"
 """The title of `PromptOptions` in `--help`."""
 _SUFFIXES = (".jsonl", ".json", ".source")
 
@@ -40,23 +40,23 @@ class PromptOptions:
     """How a task's items become examples; flags of every command that asks them."""
 
     pattern: int | None = option(None, type=int, metavar="N", group=ASKED)
-    """Which of the task's patterns, from 0 on. Default: the task's."""
+    """Number of the task's prompt pattern, counted from 0. Default: the task's."""
     length: int | None = option(None, type=positive, metavar="N")
-    """Tokens of a row at most. Default: the task's."""
+    """Maximum number of tokens per row. Default: the task's."""
     form: str | None = option(None, choices=FORMS)
-    """cloze: a word or an answer fills a blank. spelled: words too are scored as answers, which may
-    be of several tokens. Default: the task's."""
+    """cloze: a word or an answer fills a blank. spelled: words are also scored as answers, which
+    may have several tokens. Default: the task's."""
     candidates: bool = option(False)
-    """WSC: let other names compete with the one asked about."""
+    """WSC: score the other candidates of an item as wrong answers."""
     source_length: int | None = option(None, type=positive, metavar="N")
-    """Sequence to sequence: tokens of a source at most. Default: the task's."""
+    """Sequence to sequence: maximum number of tokens per source. Default: the task's."""
     target_length: int | None = option(None, type=positive, metavar="N")
-    """Sequence to sequence: tokens of a target at most. Default: the task's."""
+    """Sequence to sequence: maximum number of tokens per target. Default: the task's."""
     cut_targets: bool = option(False)
-    """Sequence to sequence: cut targets that are longer, rather than refuse them."""
+    """Sequence to sequence: cut longer targets instead of refusing them."""
     hide_padding: bool = option(False)
-    """Sequence to sequence: no padding between source and target, which the reference shows to the
-    model."""
+    """Sequence to sequence: hide the padding between source and target, which the model sees in the
+    reference implementation."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
