@@ -262,8 +262,8 @@ def _problem_of(seen: Checkpoint, *, named: Path | None, ranks: Ranks) -> str:
     """Return why a checkpoint cannot be used; empty if it can. All ranks call this."""
     if seen.bad_streak and named is None:
         return (
-            f"{seen.folder} is bad: {seen.bad_streak} losses in a row were not finite there (to "
-            "use it nevertheless, name that folder)"
+            f"{seen.folder} is bad: the loss or the gradients were not finite there (to use it "
+            "nevertheless, name that folder)"
         )
     return describe_problems(ranks.gather(_find_damage(seen, ranks=ranks)))
 

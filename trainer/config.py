@@ -164,7 +164,7 @@ class RunConfig(RankCommand):
     log_every: int = option(10, type=positive, group=LOG)
     """Steps between log lines."""
     max_bad_losses: int = option(10, type=positive)
-    """Stop after this many NaN or infinite losses in a row."""
+    """Stop after this many steps in a row whose loss or gradients are NaN or infinite."""
     profile: bool = option(False)
     """Write a profiler trace of steps 6 to 8 after the start."""
 

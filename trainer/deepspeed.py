@@ -177,6 +177,11 @@ def precision_of(content: Mapping[str, Any]) -> str | None:
     return next((name for name, is_on in enabled.items() if is_on), FP32 if enabled else None)
 
 
+def scales_loss(content: Mapping[str, Any]) -> bool:
+    """Return whether the settings compute in fp16 with a dynamic loss scale."""
+    return precision_of(content) == FP16 and not content[FP16].get("loss_scale")
+
+
 def with_precision(
     content: Mapping[str, Any], wanted: str | None, *, supported: tuple[str, ...]
 ) -> dict[str, Any]:

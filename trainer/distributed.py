@@ -12,6 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ import torch
 
 from shards.commands.shown import tell
 from shards.errors import UserError
+from shards.storage.disk import explain
 from trainer.deepspeed import BF16, FP16, FP32
 
 T = TypeVar("T")
@@ -108,14 +110,16 @@ class Ranks:
         """Return the result of `work` on this rank if it succeeds on all ranks.
 
         Raises:
-            CollectiveError: `work` failed on some rank; raised on all, so that none waits for
-                others.
+            CollectiveError: `work` raised a UserError or OSError on some rank; raised on all, so
+                that none waits for others.
         """
         result, problem = None, None
         try:
             result = work()
         except UserError as error:
             problem = str(error)
+        except OSError as error:
+            problem = str(explain(error, Path(error.filename or Path.cwd())))
         problems = self.gather(problem)
         if any(problems):
             raise CollectiveError(describe_problems(problems))

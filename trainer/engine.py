@@ -27,8 +27,8 @@ from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from trainer.checkpoint import IF_REMOVED
 from trainer.config import RunConfig
-from trainer.deepspeed import stage_of
-from trainer.distributed import Ranks
+from trainer.deepspeed import scales_loss, stage_of
+from trainer.distributed import CollectiveError, Ranks
 from trainer.initial_model import seed_of
 from trainer.loader import Tensors
 from trainer.log import TRAIN
@@ -76,6 +76,8 @@ class DeepSpeedEngine:
 
         self._ranks = ranks
         self.stage = stage_of(deepspeed)
+        self.scales_loss = scales_loss(deepspeed)
+        """Whether the loss scale of fp16 is dynamic, so that it skips steps until it fits."""
         self._vocab_size = model.config.vocab_size
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
         # With bf16 and sums of gradients in fp32, DeepSpeed prints its memory usage.
@@ -178,10 +180,10 @@ class DeepSpeedEngine:
         try:
             self.wrapped.step()
         except Exception as error:
-            # DeepSpeed's loss scaler raises a plain Exception.
+            # DeepSpeed's loss scaler raises a plain Exception, on all ranks.
             if "loss scale" not in str(error):
                 raise
-            raise UserError(
+            raise CollectiveError(
                 f"fp16: {error} The gradients are not finite at any scale: the weights have "
                 "diverged. Resume from an earlier checkpoint (--resume DIR/step-N) with a lower "
                 "--lr or a longer --warmup, or train in bf16 where the device can."

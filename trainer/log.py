@@ -39,11 +39,14 @@ _SHOWN: Mapping[str, str] = {
     "accuracy": "{:.3f}",
     "lr": "{:.3g}",
     "grad_norm": "{:.3g}",
+    "skipped": "{:,}",
     "ms_per_step": "{:,.0f}",
     "mfu": "{:.1%}",
     "tokens_per_second": "{:,.0f}",
 }
 """The figures of an event shown on the terminal, in this order; the files have all of them."""
+_SHOWN_IF_ANY = {"skipped"}
+"""Those of `_SHOWN` that are shown only above 0."""
 _NAMES: Mapping[str, str] = {
     "grad_norm": "grad norm",
     "ms_per_step": "ms/step",
@@ -81,6 +84,7 @@ class RunLog:
         self._monitor = monitor
         self._path = None if folder is None else folder / NAME
         self._file: FileIO | None = None
+        self._problem: UserError | None = None
         self._board: _Board | None = None
         if self._path is not None:
             with disk_errors_explained(self._path):
@@ -126,7 +130,7 @@ class RunLog:
         shown = [
             f"{_NAMES.get(name, name)} {form.format(figures[name])}"
             for name, form in _SHOWN.items()
-            if name in figures
+            if name in figures and (figures[name] or name not in _SHOWN_IF_ANY)
         ]
         self.say(line or f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
 
@@ -141,17 +145,28 @@ class RunLog:
         self.say(f"step {step:,}/{self._steps:,}  {SAMPLE}  {text}")
 
     def _append(self, event: Mapping[str, object]) -> None:
-        """Append an event to log.jsonl.
+        """Append an event to log.jsonl; keep the error if the file cannot be written any more."""
+        if self._file is None or self._path is None or self._problem is not None:
+            return
+        try:
+            with disk_errors_explained(self._path):
+                left = memoryview(f"{json_text(event)}\n".encode())
+                while left:  # on a disk that fills up a part is written before the error comes
+                    left = left[self._file.write(left) :]
+        except UserError as error:
+            self._problem = error
+
+    def check(self) -> None:
+        """Raise the error of log.jsonl, if it could not be written.
+
+        Only the first rank has the file, and all ranks must end: call this in
+        `Ranks.run_on_all_ranks`.
 
         Raises:
             UserError: the disk is full, or the file cannot be written any more.
         """
-        if self._file is None or self._path is None:
-            return
-        with disk_errors_explained(self._path):
-            left = memoryview(f"{json_text(event)}\n".encode())
-            while left:  # on a disk that fills up a part is written before the error comes
-                left = left[self._file.write(left) :]
+        if self._problem is not None:
+            raise self._problem
 
     def say(self, text: str) -> None:
         """Show a line on the terminal; if nobody reads it any more, the run continues."""

@@ -94,14 +94,20 @@ class TrainState:
         return f"the run {begin} and ends after step {self.steps:,}{epochs}{saved}"
 
     def open_log(self, lines: Sequence[str]) -> RunLog:
-        """Return the log of the run, after showing lines that describe it."""
+        """Return the log of the run, after showing lines that describe it; all ranks call this.
+
+        Raises:
+            CollectiveError: the first rank cannot write the log.
+        """
         is_first = self.ranks.is_first
-        log = RunLog(
-            self.config.save if is_first else None,
-            step=self.step,
-            steps=self.steps,
-            show=is_first,
-            monitor=self.engine.monitor,
+        log = self.ranks.run_on_all_ranks(
+            lambda: RunLog(
+                self.config.save if is_first else None,
+                step=self.step,
+                steps=self.steps,
+                show=is_first,
+                monitor=self.engine.monitor,
+            )
         )
         for line in lines:
             log.say(line)

@@ -123,6 +123,7 @@ class Trainer:
             self._prune()
         if not code:
             self._log_speed()
+        self._state.ranks.run_on_all_ranks(self._log.check)
         return code
 
     def _take_step(self) -> None:
@@ -149,20 +150,27 @@ class Trainer:
             }
             self._skipped = 0
             self._log.write(TRAIN, self.step, figures, samples=samples)
+            self._state.ranks.run_on_all_ranks(self._log.check)
 
     def _count(self, result: StepResult) -> None:
-        """Count the steps that were skipped, and the losses that are not finite.
+        """Count skipped steps and bad steps: those whose loss or gradients are not finite.
+
+        With dynamic loss scaling, a skipped step with a finite loss is not bad: the scale falls
+        until the gradients fit, and DeepSpeed raises an error where it can fall no further.
 
         Raises:
-            CollectiveError: too many losses in a row were not finite.
+            CollectiveError: too many steps in a row were bad.
         """
         self._skipped += not result.applied
-        if result.is_finite:
+        if result.is_finite and (result.applied or self._state.engine.scales_loss):
             self._bad_streak = 0
             return
         self._bad_losses += 1
         self._bad_streak += 1
-        self._log.say(f"step {self.step:,}: the loss is {result.loss}; its batch is skipped")
+        reason = f"the loss is {result.loss}"
+        if result.is_finite:
+            reason = "a gradient is NaN or infinite"
+        self._log.say(f"step {self.step:,}: {reason}; its batch is skipped")
         if self._bad_streak >= self._config.max_bad_losses:
             self._give_up()
 
@@ -179,9 +187,10 @@ class Trainer:
             else "There is no checkpoint from before: start again in another --save,"
         )
         raise CollectiveError(
-            f"the loss was not finite {self._bad_streak} times in a row, the last time at step "
-            f"{self.step:,}: the weights have most likely diverged. {again} with a lower --lr or a "
-            f"longer --warmup, in bf16 or fp32 rather than fp16.{self._task.debug_hint(self.step)}"
+            f"the loss or the gradients were not finite in {self._bad_streak} steps in a row, the "
+            f"last of them step {self.step:,}: the weights have most likely diverged. {again} with "
+            "a lower --lr or a longer --warmup, in bf16 or fp32 rather than fp16."
+            f"{self._task.debug_hint(self.step)}"
         )
 
     def _between_steps(self) -> int:

@@ -33,18 +33,6 @@ def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
     assert [json.loads(line)["step"] for line in again] == [3, 4]
 
 
-def test_a_log_that_cannot_be_written_ends_the_run(tmp_path: Path) -> None:
-    (tmp_path / NAME).symlink_to("/dev/full")
-    with pytest.raises(UserError, match=rf"no space left on the disk that holds .*{NAME}"):
-        write(tmp_path, 1)
-
-
-def test_a_folder_in_the_place_of_the_log(tmp_path: Path) -> None:
-    (tmp_path / NAME).mkdir()
-    with pytest.raises(UserError, match=f"{NAME}: Is a directory: .* choose another place"):
-        write(tmp_path, 1)
-
-
 @pytest.mark.parametrize("then", ["from the start", "later"])
 def test_files_of_tensorboard_that_cannot_be_written_cost_tensorboard_alone(
     tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch, then: str

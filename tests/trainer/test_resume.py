@@ -8,6 +8,7 @@ import random
 import re
 import shutil
 import signal
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
@@ -129,6 +130,25 @@ def test_a_disk_that_is_full_ends_the_run_on_all_ranks(trial: Trial, stage: int)
     again = trial.run(*flags, world=2).output()
     assert "step-6 is unfinished" in again
     assert events(run) == events(trial.once(*zero(trial, stage), world=2))
+
+
+@pytest.mark.parametrize(
+    ("at_the_log", "problem"),
+    [
+        (lambda path: path.symlink_to("/dev/full"), "no space left on the disk that holds .*"),
+        (Path.mkdir, ".*: Is a directory: .*"),
+    ],
+    ids=["full", "a folder"],
+)
+def test_a_log_that_cannot_be_written_ends_the_run_on_all_ranks(
+    trial: Trial, tmp_path: Path, at_the_log: Callable[[Path], None], problem: str
+) -> None:
+    at_the_log(tmp_path / "log.jsonl")
+    running = trial.start("--save", tmp_path, world=2).wait(60)
+    output = running.output()
+    assert running.codes() == [2, 2], output
+    assert len(re.findall(rf"^trainer\.train: rank 0: {problem}$", output, re.MULTILINE)) == 1
+    assert "Traceback" not in output
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

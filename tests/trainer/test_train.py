@@ -4,7 +4,8 @@ import json
 import math
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -166,31 +167,40 @@ def test_evaluate_agrees_with_validation(trial: Trial, made: Callable[..., Path]
         assert f"{figures_logged[name]:10.4f}  {name}\n" in output
 
 
-def infinite_at_three() -> None:
-    """Make the loss of the third training step infinite, with finite gradients."""
+LOSS, GRADIENTS = "the loss is inf", "a gradient is NaN or infinite"
+
+
+def break_steps(what: str, steps: Collection[int]) -> None:
+    """Make the loss of training steps infinite, with finite gradients, or the gradients NaN."""
     plain, calls = loss_sums, count(1)
 
     def broken(hidden: torch.Tensor, *args: Any, **more: Any) -> LossSums:
         sums = plain(hidden, *args, **more)
-        if hidden.requires_grad and next(calls) == 3:
-            return LossSums(sums.loss + math.inf, *sums[1:])
+        if hidden.requires_grad and next(calls) in steps:
+            if what == LOSS:
+                return LossSums(sums.loss + math.inf, *sums[1:])
+            hidden.register_hook(lambda gradient: gradient * math.nan)
         return sums
 
     vars(model)["loss_sums"] = broken
 
 
+@pytest.mark.parametrize("what", [LOSS, GRADIENTS])
 @pytest.mark.parametrize("place", a_few([(2, 2), (0, 1), (1, 1), (3, 1)], of_each=4))
-def test_a_loss_that_is_not_finite_is_skipped(
-    trial: Trial, made: Callable[..., Path], place: tuple[int, int]
+def test_a_step_that_is_not_finite_is_skipped(
+    trial: Trial, made: Callable[..., Path], place: tuple[int, int], what: str
 ) -> None:
     stage, world = place
-    run = trial.folder / f"bad-{stage}"
+    run = trial.folder / f"bad-{stage}-{what == LOSS}"
     flags = (*trial.zero(stage), "--micro-batch", 8 // world, "--eval-every", 1, "--save", run)
-    output = trial.run(*flags, prepare=infinite_at_three, world=world).output()
-    assert "step 3: the loss is inf; its batch is skipped" in output
+    output = trial.run(*flags, prepare=partial(break_steps, what, {3}), world=world).output()
+    assert f"step 3: {what}; its batch is skipped" in output
     lines, validation = events(run, "train"), losses(run, "validation")
-    assert [line["loss"] is None for line in lines] == [n == 3 for n in range(1, 7)]
+    is_third = [step == 3 for step in range(1, 7)]
+    assert [line["loss"] is None for line in lines] == [what == LOSS and third for third in is_third]
     assert [line["skipped"] for line in lines] == [0, 0, 1, 0, 0, 0]
+    shown = [line for line in output.splitlines() if "  train  " in line]
+    assert ["skipped 1" in line for line in shown] == is_third
     assert lines[-1]["bad_losses"] == 1
     assert [line["samples"] for line in lines] == [8 * n for n in range(1, 7)]
     # Nothing was learnt from it, but something from the next.
@@ -198,6 +208,11 @@ def test_a_loss_that_is_not_finite_is_skipped(
     assert np.isfinite(validation).all()
     usual = losses(made("--micro-batch", 8))
     assert losses(run)[:2] == pytest.approx(usual[:2], abs=1e-5)
+    if what == GRADIENTS:  # none of the steps from the third on is applied, and the run gives up
+        more = (*flags, "--save", run.with_suffix(".2"), "--max-bad-losses", 3)
+        never = partial(break_steps, what, range(3, 9))
+        output = trial.run(*more, prepare=never, world=world, code=2).output()
+        assert output.count("not finite in 3 steps in a row, the last of them step 5: ") == 1
 
 
 def test_shards_that_one_rank_lacks_stop_both(trial: Trial) -> None:

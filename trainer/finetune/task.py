@@ -16,6 +16,7 @@ from typing import Any
 
 from shards.commands.shown import json_text
 from shards.records import to_json
+from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write
 from trainer.config import EPOCH
 from trainer.distributed import CollectiveError, Ranks, Stop
@@ -43,7 +44,7 @@ from trainer.model.model import GLM
 from trainer.resume import find_resume_point
 from trainer.saver import run_folder_locked
 from trainer.tasks.rows import Answer, Example
-from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION
+from trainer.tasks.task import SPLITS, TEST, TRAIN, VALIDATION, Lines
 from trainer.tokenizer import TextTokenizer
 from trainer.train_state import RunSpec, TrainState, init_train_state
 from trainer.trainer import Trainer, TrainingTask
@@ -124,8 +125,8 @@ class FinetuneTask(TrainingTask):
             return True
         self.progress = replace(self.progress, evaluated=epoch)
         log.say(
-            f"epoch {epoch:,}/{self.config.epochs:,} is not evaluated: the loss was not finite "
-            f"{bad_streak} times in a row at its end"
+            f"epoch {epoch:,}/{self.config.epochs:,} is not evaluated: the loss or the gradients "
+            "were not finite at its end"
         )
         return True
 
@@ -158,14 +159,23 @@ class FinetuneTask(TrainingTask):
         self.progress = replace(self.progress, bests=bests, evaluated=epoch)
 
     def _predict(self) -> bool:
-        """Write the answers to the test items, if there are any; return whether not stopped."""
+        """Write the answers to the test items, if there are any; return whether not stopped.
+
+        Raises:
+            CollectiveError: the file cannot be written.
+        """
         examples = self.examples.get(TEST, ())
         answers = self._answers(examples) if examples else ()
-        if answers and self.state.ranks.is_first:
-            with atomic_write(self.config.save / PREDICTIONS) as handle:
-                for line in self._task.lines(examples, answers):
-                    handle.write(json_text(line).encode() + b"\n")
+        if answers:
+            lines = self._task.lines(examples, answers)
+            self.state.ranks.run_on_rank0(lambda: self._write_predictions(lines))
         return answers is not None
+
+    def _write_predictions(self, lines: Lines) -> None:
+        path = self.config.save / PREDICTIONS
+        with disk_errors_explained(path), atomic_write(path) as handle:
+            for line in lines:
+                handle.write(json_text(line).encode() + b"\n")
 
     def should_save(self, step: int) -> bool:
         """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
