@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from shards.sampling.batch import Batch
 from tests.trainer.texts import (
     CLS,
+    ENDS,
     EOP,
     EOS,
     GMASK,
@@ -85,6 +86,19 @@ def test_invariants_of_a_row(batch: Batch, options: BlankOptions, first: int) ->
         # All positions are ones that the model has.
         assert positions.max() < 128
         assert places.max() <= 128
+
+
+@settings(max_examples=80)
+@given(batches(), st.integers(0, 99))
+def test_a_part_of_a_text_begins_with_a_sentence_or_a_document(batch: Batch, first: int) -> None:
+    made = make(batch, replace(PLAIN, short_seq_prob=1), first=first)
+    for i, length in enumerate(batch.lengths.tolist()):
+        text, part = batch.tokens[i, :length].tolist(), put_back(made, i)
+        begins = [at for at in range(1, length) if text[at : at + len(part) - 1] == part[1:]]
+        if part != text:
+            assert part[0] == CLS
+            assert any(text[at - 1] in (CLS, EOS, *ENDS) for at in begins)
+            assert part[1] != CLS
 
 
 @pytest.mark.parametrize(

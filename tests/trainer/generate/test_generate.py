@@ -8,6 +8,7 @@ import torch
 
 from shards.console import run_module
 from tests.trainer.finetune.lessons import write_model
+from trainer.generate.command import Generate
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import make_prompt
@@ -30,6 +31,19 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
 
 def main(words: list[str]) -> int:
     return run_module("trainer.generate", words)
+
+
+@pytest.mark.parametrize(
+    ("words", "expected"),
+    [
+        (["a", "b"], (("a", "b"), (), None)),
+        (["--prompt", "a"], ((), ("a",), None)),
+        (["--prompts", "a"], ((), (), Path("a"))),
+    ],
+)
+def test_one_kind_of_prompt_is_enough(words: list[str], expected: tuple[object, ...]) -> None:
+    command = Generate.parse(["run", *words], "trainer.generate")
+    assert (command.texts, command.prompt, command.prompts) == expected
 
 
 class Speller:
