@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from shards.commands.shown import visible
-from shards.errors import UserError
 from trainer.log import NAME, TRAIN, VALIDATION, RunLog, read_run_log
 from trainer.metrics import Meter, StepResult
 

@@ -197,7 +197,9 @@ def test_a_step_that_is_not_finite_is_skipped(
     assert f"step 3: {what}; its batch is skipped" in output
     lines, validation = events(run, "train"), losses(run, "validation")
     is_third = [step == 3 for step in range(1, 7)]
-    assert [line["loss"] is None for line in lines] == [what == LOSS and third for third in is_third]
+    assert [line["loss"] is None for line in lines] == [
+        what == LOSS and third for third in is_third
+    ]
     assert [line["skipped"] for line in lines] == [0, 0, 1, 0, 0, 0]
     shown = [line for line in output.splitlines() if "  train  " in line]
     assert ["skipped 1" in line for line in shown] == is_third
