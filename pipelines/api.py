@@ -30,10 +30,10 @@ from pipelines.job.command import checked, run_corpus
 from pipelines.quality import Quality
 from pipelines.report.write import PAGE
 from pipelines.steps.filter_spec import parse_filter
-from shards.commands.shown import visible_line
+from shards.commands.output import visible_line
 from shards.commands.spelling import expected
 from shards.errors import UserError
-from shards.maintenance.compact import added
+from shards.maintenance.compact import sum_accounts
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 from shards.reader import Dataset
 from shards.storage.files import size_if_there
@@ -167,7 +167,7 @@ def build(
     generations = [generation.accounting for generation in made.generations]
     return Built(
         dataset=dataset,
-        account=added(generations),
+        account=sum_accounts(generations),
         report=output / PAGE if size_if_there(output / PAGE) >= 0 else None,
         seconds=time.monotonic() - started,
     )

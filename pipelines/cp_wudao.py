@@ -37,7 +37,7 @@ from shards.commands.flags import (
     option,
     positive,
 )
-from shards.commands.shown import print_line, tell
+from shards.commands.output import print_line, print_message
 from shards.commands.table import called
 from shards.console import run_module
 from shards.errors import UserError
@@ -64,12 +64,12 @@ class CopyWudao(Command):
     _WHICH = MutuallyExclusive(required=True)
 
     files: int | None = option(
-        None, either=_WHICH, flag=WORD, nargs="?", type=positive, metavar="N"
+        None, exclusive=_WHICH, flag=WORD, nargs="?", type=positive, metavar="N"
     )
     """Number of files to make."""
-    documents: int | None = option(None, either=_WHICH, type=positive, metavar="N")
+    documents: int | None = option(None, exclusive=_WHICH, type=positive, metavar="N")
     """Copy the N documents with the smallest sample hashes."""
-    fraction: float = option(0.0, either=_WHICH, type=fraction, metavar="F")
+    fraction: float = option(0.0, exclusive=_WHICH, type=fraction, metavar="F")
     """Copy the documents that pipelines.wudao --sample F uses (0.01 or 1%)."""
     input: str = option(str(SAMPLE / PATTERN), metavar="PATH")
     """Folder, file or glob to copy from; NAME=PATH names it."""
@@ -268,7 +268,7 @@ def _check_names(files: Sequence[InputFile]) -> None:
 
 
 def _progress(file: InputFile, done: int, total: int) -> None:
-    tell(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)")
+    print_message(f"{done + 1}/{total} {file.relative} ({file.bytes / 1e6:.1f} MB)")
 
 
 if __name__ == "__main__":

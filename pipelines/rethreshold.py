@@ -35,14 +35,14 @@ from pipelines.quality.verdict import first_broken, language_codes, metric_colum
 from pipelines.segments.rows import DUPLICATE
 from shards.commands.command import Command
 from shards.commands.flags import WORD, fraction, names, option, positive
-from shards.commands.shown import json_text, print_lines
+from shards.commands.output import json_text, print_lines
 from shards.console import run_module
 from shards.errors import DamageError, UserError
 from shards.manifest import NAME, Manifest, TableEntry, parse_dataset, read_manifest
 from shards.records import to_json
-from shards.sampling.run import CAUSAL, GLM
+from shards.sampling.plan import CAUSAL, GLM
 from shards.sampling.windows import causal_windows, glm_windows, num_windows
-from shards.storage.files import shape_expected, whole_bytes
+from shards.storage.files import json_errors_explained, read_verified
 from shards.storage.remote import AnyPath
 
 NOW, THEN = range(2)
@@ -102,7 +102,7 @@ class Rethreshold(Command):
         directory, number = parse_dataset(self.dataset)
         manifest = read_manifest(directory)
         manifest = manifest if number is None else manifest.as_of(number)
-        with shape_expected(directory / NAME, "build the dataset again"):
+        with json_errors_explained(directory / NAME, "build the dataset again"):
             now, then = thresholds_of(manifest), thresholds_of(manifest, self.threshold)
         if self.language_threshold is not None:
             then = replace(then, score=self.language_threshold)
@@ -271,7 +271,7 @@ def _columns(thresholds: Thresholds) -> list[str]:
 
 
 def _batches(path: AnyPath, entry: TableEntry, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    content = pa.py_buffer(whole_bytes(path, entry))
+    content = pa.py_buffer(read_verified(path, entry))
     try:
         file = pq.ParquetFile(content, read_dictionary=["language", "reason"])
     except (OSError, pa.ArrowException) as error:

@@ -32,7 +32,7 @@ from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, c
 from shards.commands.command import Command, log_plainly
 from shards.commands.flags import count, fraction, local_path, option
 from shards.commands.flags import positive as at_least_one
-from shards.commands.shown import print_lines
+from shards.commands.output import print_lines
 from shards.commands.table import called
 from shards.console import run_module
 from shards.errors import UserError

@@ -20,7 +20,7 @@ from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
 from shards.commands.command import Command, log_plainly
 from shards.commands.flags import count, local_path, option, positive
-from shards.commands.shown import print_line
+from shards.commands.output import print_line
 from shards.commands.table import called
 from shards.console import run_module
 from shards.errors import UserError
@@ -72,7 +72,7 @@ class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
     """Train a SentencePiece tokenizer on a sample of a corpus."""
 
     STOPPED = "nothing was written"
-    FIRST = "--input"
+    LEADING_FLAG = "--input"
 
     input: tuple[str, ...] = option(
         MISSING, required=True, action="extend", nargs="+", metavar="PATH"

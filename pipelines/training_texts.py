@@ -25,7 +25,7 @@ from pipelines.segments.rows import REJECTS, FilterResult
 from pipelines.steps.clean import CleanStep
 from pipelines.steps.step import split_result
 from shards.commands.flags import count, flag_of, option, positive
-from shards.commands.shown import tell
+from shards.commands.output import print_message
 from shards.errors import UserError
 
 _NOTHING = pa.scalar("", pa.large_string())
@@ -144,7 +144,7 @@ class TrainingTexts:
         self._check_first()
         held_bytes = 0
         for number, file in enumerate(self._files, start=1):
-            tell(f"{self._program}: reading {file.path} ({number} of {len(self._files)})")
+            print_message(f"{self._program}: reading {file.path} ({number} of {len(self._files)})")
             for text, is_held in self._texts(file):
                 size = len(text.encode())
                 if is_held and held_bytes < self._holding.most_bytes:
@@ -178,7 +178,7 @@ class TrainingTexts:
         """
         job = Job(options=Options(), corpora=self._corpora, versions={})
         for warning in check_sources(FirstFiles(job=job, files=self._files)):
-            tell(f"{self._program}: {warning}")
+            print_message(f"{self._program}: {warning}")
 
     def _texts(self, file: InputFile) -> Iterator[tuple[str, bool]]:
         """Yield the cleaned texts of the sample, and whether to hold each back."""

@@ -9,7 +9,7 @@ from shards.manifest import TRAIN, VALIDATION, Manifest
 from shards.published import fetch
 from shards.reader import Dataset, Documents, Shard
 from shards.sampling.mixture import Blend
-from shards.sampling.run import BatchSize, Run
+from shards.sampling.plan import BatchSize, SamplingPlan
 from shards.sampling.sampler import Sampler
 from shards.sampling.sequential import SequentialSampler
 from shards.sampling.streams import streams_of
@@ -27,8 +27,8 @@ __all__ = [
     "Dataset",
     "Documents",
     "Manifest",
-    "Run",
     "Sampler",
+    "SamplingPlan",
     "SequentialSampler",
     "Shard",
     "UserError",

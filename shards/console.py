@@ -15,7 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from shards.commands.command import Command, Invocation, exit_code
-from shards.commands.shown import print_line, print_lines
+from shards.commands.output import print_line, print_lines
 from shards.commands.spelling import nearest
 from shards.commands.table import COMMANDS, CORPUS, CORPUS_GROUP, GROUPS, MORE, PROGRAM, Entry
 from shards.errors import UserError

@@ -14,10 +14,10 @@ from typing import Any
 from shards import show
 from shards.commands.command import Command
 from shards.commands.flags import WORD, MutuallyExclusive, count, counts, local_path, option
-from shards.commands.shown import print_line, print_lines, tell
+from shards.commands.output import print_line, print_lines, print_message
 from shards.commands.table import called
 from shards.errors import UserError
-from shards.exports.megatron import blends
+from shards.exports.megatron import megatron_blend
 from shards.maintenance import compact, place, prune
 from shards.maintenance.names import DocumentQuery, read_names
 from shards.maintenance.remove import check_complete, remove, select
@@ -26,7 +26,7 @@ from shards.manifest import TRAIN, VALIDATION, lock_dataset, parse_dataset, read
 from shards.reader import Dataset
 from shards.records import to_json
 from shards.sampling import trace
-from shards.sampling.run import Run, RunOptions
+from shards.sampling.plan import DataConfig, SamplingPlan
 from shards.sampling.scatter import scatters_of_node
 from shards.sampling.streams import check_scatters, streams_of
 from shards.storage.files import delete, write_json
@@ -187,9 +187,9 @@ class Place(Command):
     """Number of scatters that the corpus is divided into."""
     to: Path | None = option(None, type=local_path, metavar="DISK")
     """Folder on the node's disk."""
-    list: bool = option(False, either=_MODE)
+    list: bool = option(False, exclusive=_MODE)
     """Only list the files."""
-    check: bool = option(False, either=_MODE)
+    check: bool = option(False, exclusive=_MODE)
     """Only check the files in DISK, or in DIR without --to."""
 
     def run(self) -> int:
@@ -234,13 +234,13 @@ class Megatron(Command):
 
     def run(self) -> None:
         """Print the flags and a summary of the data."""
-        found = blends(self.data)
+        found = megatron_blend(self.data)
         print_line(found.arguments() if self.output is None else found.save(self.output))
-        tell(found.summary())
+        print_message(found.summary())
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trace(Command, RunOptions):
+class Trace(Command, DataConfig):
     """Show the documents of a step, or the steps that see a document."""
 
     GROUPS = ("query",)
@@ -250,16 +250,16 @@ class Trace(Command, RunOptions):
         None, flag=WORD, nargs="?", type=local_path, metavar="RUN", group=GROUPS[0]
     )
     """Training run: its folder or its run.json. Without it, describe the run by flags."""
-    step: int | None = option(None, either=_QUESTION, type=count, metavar="N")
+    step: int | None = option(None, exclusive=_QUESTION, type=count, metavar="N")
     """Show the documents that step N trains on."""
-    document: str | None = option(None, either=_QUESTION, metavar="ID")
+    document: str | None = option(None, exclusive=_QUESTION, metavar="ID")
     """Show the steps that see this document: SHARD:ROW, PATH:POSITION, id or url."""
     until: int | None = option(None, type=count, metavar="N")
     """With --document: search the steps before N. Default: the run's --steps, else one epoch."""
 
     def run(self) -> None:
         """Print the answer."""
-        run = self.as_run() if self.run_file is None else Run.load(self.run_file)
+        run = self.sampling_plan() if self.run_file is None else SamplingPlan.load(self.run_file)
         tracer = trace.Tracer(run)
         if self.step is not None:
             print_lines(trace.step_lines(tracer, self.step))

@@ -459,11 +459,11 @@ def read_manifest(directory: AnyPath) -> Manifest:
         _check(manifest)
     except ValueError as error:
         raise DamageError(f"{path}: {error}: build the dataset again.") from error
-    check_whereabouts(directory, manifest)
+    check_file_locations(directory, manifest)
     return manifest
 
 
-def check_whereabouts(directory: AnyPath, manifest: Manifest) -> None:
+def check_file_locations(directory: AnyPath, manifest: Manifest) -> None:
     """Check that a dataset's files are in its folder, unless it consists of links.
 
     Args:

@@ -5,7 +5,7 @@ import errno
 _NO_MEMORY = ("Cannot allocate memory", "failed to map segment", "can't start new thread")
 
 
-def is_lack_of_memory(error: BaseException) -> bool:
+def is_out_of_memory(error: BaseException) -> bool:
     """Return whether an error was raised because memory was refused."""
     if isinstance(error, MemoryError):
         return True

@@ -26,7 +26,7 @@ from shards.removals import Rows
 from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import copy_rows
-from shards.tables import between, column, map_items, spread_over
+from shards.tables import between, column, map_items, with_hash_range
 from shards.writer import write_shard
 
 
@@ -150,7 +150,7 @@ class MergedSource:
             tokens += np.bincount(bins.astype(np.int64), lengths, 1 << _BIN_BITS)
             longest = max(longest, int(lengths.max(initial=0)))
         limit = max(options.get("shard_tokens", SHARD_TOKENS), longest, 1)
-        return least_shards(tokens.astype(np.int64), limit)
+        return min_shards(tokens.astype(np.int64), limit)
 
     @cached_property
     def num_validation(self) -> int:
@@ -192,7 +192,7 @@ class MergedSource:
         return ShardSlice(documents=documents, starts=starts, tokens=tokens)
 
 
-def least_shards(tokens: np.ndarray, limit: int) -> int:
+def min_shards(tokens: np.ndarray, limit: int) -> int:
     """Return the least power of two such that this many shards have at most `limit` tokens each.
 
     Within a bin, tokens are assumed to be evenly spread.
@@ -302,4 +302,4 @@ def merged_signatures(tables: Sequence[pa.Table], within: Range) -> pa.Table:
     table = pa.concat_tables(tables)
     names = [field.name for field in table.schema if field.type == pa.uint64()]
     ranked = np.lexsort([column(table, name) for name in reversed(names)])
-    return spread_over(table.take(ranked), within)
+    return with_hash_range(table.take(ranked), within)

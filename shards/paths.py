@@ -78,7 +78,7 @@ def check_stem(stem: str, suffixes: Iterable[str]) -> None:
         check_name(f"{stem}.{suffix}")
 
 
-def within(folder: AnyPath, *names: str) -> AnyPath:
+def join_checked(folder: AnyPath, *names: str) -> AnyPath:
     """Return the path of a file below a folder; every name is one part of it.
 
     Raises:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shards.commands.shown import visible_line
+from shards.commands.output import visible_line
 from shards.commands.spelling import expected
 from shards.commands.table import called
 from shards.errors import DamageError, UserError
@@ -32,7 +32,13 @@ from shards.manifest import (
     sum_shards,
 )
 from shards.removals import Rows, removed_rows
-from shards.storage.arrow import check_places, check_values, opened, readable, reraise_as_damage
+from shards.storage.arrow import (
+    check_buffers,
+    check_string_offsets,
+    check_values,
+    open_reader,
+    reraise_as_damage,
+)
 from shards.storage.files import check_size, map_bytes
 from shards.storage.remote import AnyPath, relative
 from shards.summary import summary_html
@@ -124,7 +130,7 @@ class Shard:
         return self.tokens.view(f"u{self.tokens.itemsize}")
 
     @cached_property
-    def plain(self) -> bool:
+    def is_unmasked(self) -> bool:
         """Whether every token carries loss: no prompts, no removals. Reads 4 bytes per document."""
         return not len(self.removed) and not self.prompts.any()
 
@@ -169,20 +175,20 @@ class Shard:
         cell = check_values(self.documents[name].slice(row, 1), self.file(ARROW))
         return cell[0].as_py()
 
-    def column(self, name: str, *, most: int | None = None) -> pa.ChunkedArray:
+    def column(self, name: str, *, limit: int | None = None) -> pa.ChunkedArray:
         """Return a column, or its first rows, after reading and checking all values.
 
         Raises:
             DamageError: a value cannot be read: the file was damaged.
         """
-        return check_values(self.documents[name].slice(0, most), self.file(ARROW))
+        return check_values(self.documents[name].slice(0, limit), self.file(ARROW))
 
-    def counts(self, name: str, *, most: int | None = None) -> dict[Any, int]:
+    def value_counts(self, name: str, *, limit: int | None = None) -> dict[Any, int]:
         """Return how often each value occurs in a column; {} if there is no such column."""
         if name not in self.documents.column_names:
             return {}
         with reraise_as_damage(self.file(ARROW)):
-            counted = pc.value_counts(self.column(name, most=most)).to_pylist()
+            counted = pc.value_counts(self.column(name, limit=limit)).to_pylist()
         return {item["values"]: item["counts"] for item in counted}
 
 
@@ -193,9 +199,9 @@ def _map_file(path: AnyPath, *, expected: int) -> NDArray[np.uint8]:
 
 
 def _documents(content: NDArray[np.uint8], path: AnyPath, num_documents: int) -> pa.Table:
-    reader = opened(content, path)
+    reader = open_reader(content, path)
     with reraise_as_damage(path):
-        batches = [readable(reader.get_batch(i)) for i in range(reader.num_record_batches)]
+        batches = [check_buffers(reader.get_batch(i)) for i in range(reader.num_record_batches)]
         if [len(batch) for batch in batches] != [num_documents]:
             rows = sum(len(batch) for batch in batches)
             raise ValueError(
@@ -350,7 +356,7 @@ class Dataset:
             DamageError: the file is missing or damaged.
         """
         path = shard_file(self.directory / entry.path, ARROW)
-        return check_places(self.mapped_table(entry), path)
+        return check_string_offsets(self.mapped_table(entry), path)
 
     def mapped_table(self, entry: ShardEntry) -> pa.Table:
         """Return the same as `table` for a file that is known to be whole, without reading it.

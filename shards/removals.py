@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from shards.errors import DamageError
 from shards.manifest import Manifest, TableEntry, read_manifest
 from shards.paths import check_links
-from shards.storage.arrow import check_values, read_all, reraise_as_damage
-from shards.storage.files import whole_bytes
+from shards.storage.arrow import check_values, read_table, reraise_as_damage
+from shards.storage.files import read_verified
 from shards.storage.remote import AnyPath
 from shards.writer import write_named
 
@@ -60,7 +60,7 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
     return {path: np.unique(np.concatenate(rows)) for path, rows in rows_by_path.items()}
 
 
-def removed_by_now(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, dict[str, Rows]]:
+def current_removals(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, dict[str, Rows]]:
     """Return the newest manifest of a dataset, and the rows removed by now, as `removed_rows` does.
 
     If the dataset was overwritten or compacted since its manifest was read, the given manifest
@@ -109,7 +109,7 @@ def check_removals(directory: AnyPath, manifest: Manifest) -> Iterator[str]:
 
 def _read(path: AnyPath, entry: TableEntry) -> dict[tuple[str, str, str, int], Rows]:
     """Return the rows of a removal by the keys of their shards."""
-    table = check_values(read_all(whole_bytes(path, entry), path), path)
+    table = check_values(read_table(read_verified(path, entry), path), path)
     with reraise_as_damage(path, kind="a removal"):
         table = table.select(SCHEMA.names).cast(SCHEMA)
     keys = SCHEMA.names[:-1]

@@ -30,7 +30,7 @@ _QUANTILES = (0.5, 0.9)
 
 
 _SHORT = {"min_chars": 101}
-USUAL: Mapping[str, Mapping[str, Any]] = {
+DEFAULT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "": {
         "dedup": "exact",
         "language_threshold": 0.5,
@@ -95,7 +95,7 @@ def changed_options(corpus: str, options: Mapping[str, Any]) -> Iterator[tuple[s
         corpus: The name of the corpus, which has defaults too.
         options: The options of the dataset, or of one of its sources.
     """
-    usual = {**USUAL[""], **USUAL.get(corpus, {})}
+    usual = {**DEFAULT_OPTIONS[""], **DEFAULT_OPTIONS.get(corpus, {})}
     for name, value in options.items():
         shown = value
         if name == "corpora":
@@ -213,8 +213,8 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
         removed += len(shard.removed)
         removed_tokens += int(shard.lengths[shard.removed].sum(dtype=np.int64))
         with reraise_as_damage(shard.file(ARROW)):
-            lengths.update(shard.counts("tokens"))
-            languages.update(shard.counts("language"))
+            lengths.update(shard.value_counts("tokens"))
+            languages.update(shard.value_counts("language"))
             if "bytes" in shard.documents.column_names:
                 text_bytes += int(pc.sum(shard.documents["bytes"]).as_py() or 0)
     num_tokens = sum(length * count for length, count in lengths.items())

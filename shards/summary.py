@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
 
-from shards.commands.shown import visible_line
+from shards.commands.output import visible_line
 from shards.manifest import TRAIN, VALIDATION, Manifest, ShardEntry, sum_shards
 
 FIGURES = ("documents", "tokens", "shards", "MB")

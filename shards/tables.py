@@ -14,13 +14,13 @@ import pyarrow.parquet as pq
 
 from shards.manifest import TableEntry
 from shards.range import Range
-from shards.storage.arrow import read_all, reraise_as_damage
+from shards.storage.arrow import read_table, reraise_as_damage
 from shards.storage.files import FileEntry, atomic_write, map_bytes
 from shards.storage.remote import AnyPath, relative
 from shards.storage.sparse import BLOCK_ROWS, SparseFile, SparseTable
 
 
-def spread_over(table: pa.Table, within: Range) -> pa.Table:
+def with_hash_range(table: pa.Table, within: Range) -> pa.Table:
     """Return a table whose schema states the range of its sorted hashes (sparse.spread_of)."""
     return table.replace_schema_metadata({"low": str(within.low), "high": str(within.high)})
 
@@ -51,7 +51,7 @@ def open_table(path: AnyPath) -> pa.Table:
     Raises:
         DamageError: the file is missing, or cannot be used.
     """
-    return read_all(map_bytes(path), path)
+    return read_table(map_bytes(path), path)
 
 
 def open_rows(path: AnyPath, rows: slice) -> pa.Table:
@@ -112,7 +112,7 @@ def column(table: pa.Table, name: str) -> np.ndarray:
     return np.concatenate([pa.array([], table[name].type).to_numpy(), *chunks])
 
 
-def plain(values: pa.ChunkedArray) -> pa.ChunkedArray:
+def without_dictionary(values: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column without dictionary encoding; strings become large_string."""
     if pa.types.is_dictionary(values.type):
         values = values.cast(values.type.value_type)

@@ -7,7 +7,7 @@ import numpy as np
 
 DIGEST_BYTES = 16
 
-BARE = 0
+ERASED_ORDER = 0
 """The order stored with the hash of an erased text: later runs drop every copy of such a text."""
 
 

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from shards.errors import DamageError
 from shards.manifest import TableEntry
-from shards.storage.arrow import check_values, read_all
-from shards.storage.files import FileEntry, whole_bytes
+from shards.storage.arrow import check_values, read_table
+from shards.storage.files import FileEntry, read_verified
 from shards.storage.remote import AnyPath
 from shards.writer import write_named
 
@@ -96,7 +96,7 @@ class Vocabulary:
         Raises:
             DamageError: the file is missing, differs from its entry or is not a vocabulary.
         """
-        table = read_all(whole_bytes(path, entry), path)
+        table = read_table(read_verified(path, entry), path)
         if not table.schema.equals(SCHEMA):
             raise DamageError(
                 f"{path} is not a vocabulary: it has the columns {table.schema.names}, not "

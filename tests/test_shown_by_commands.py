@@ -18,9 +18,9 @@ import pytest
 import shards.__main__
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
-from shards.commands.command import REFUSED, Invocation, exit_code
+from shards.commands.command import EXIT_REFUSED, Invocation, exit_code
 from shards.commands.flags import flag_of
-from shards.commands.shown import visible
+from shards.commands.output import visible
 from shards.console import run_module, run_package
 from tests.python import ROOT, python
 from tests.shards.datasets import put_odd
@@ -178,7 +178,7 @@ def test_no_option_shows_what_acts_or_writes_a_secret(
         shown = capfd.readouterr()
         assert acting(shown.out + shown.err) == set(), argv
         if code or secret:
-            assert (code, shown.err.count("\n")) == (REFUSED, 1), argv
+            assert (code, shown.err.count("\n")) == (EXIT_REFUSED, 1), argv
             assert len(shown.err) > 20
         else:  # a new name may be anything
             assert words[-2] in ("--output", "--save", "--init-from", "--data", "--deepspeed")
@@ -188,7 +188,7 @@ def test_no_option_shows_what_acts_or_writes_a_secret(
 
 def test_a_word_that_is_no_utf8_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     for argv in (["inspect", "d\udcff"], ["remove", "d", "--id", "\udcff\x1b", "--dry-run"]):
-        assert shards.__main__.main(argv) == REFUSED
+        assert shards.__main__.main(argv) == EXIT_REFUSED
         shown = capfd.readouterr().err
         assert acting(shown) == set()
         assert re.search(r"the word \S*\\xff\S* is not UTF-8; rename what it names", shown)
@@ -210,7 +210,7 @@ def test_no_command_shows_what_acts_of_a_dataset(
         (0, "place", "d", "--list"),
         (0, "trace", "--step", "0", *data),
         (0, "trace", "--document", "g0001-00/web/00000:1", *data),
-        (REFUSED, "trace", "--document", hostile(seed), *data),
+        (EXIT_REFUSED, "trace", "--document", hostile(seed), *data),
         (0, "remove", "d", "--dry-run", "--url", "x*"),
         (0, "remove", "d", "--url", "x*", "--reason", hostile(seed)),
         (0, "inspect", "d"),

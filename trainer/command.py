@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar, NoReturn, Self
 
-from shards.commands.command import REFUSED, Command, Parser, log_plainly
-from shards.commands.shown import tell
+from shards.commands.command import EXIT_REFUSED, Command, Parser, log_plainly
+from shards.commands.output import print_message
 from shards.commands.spelling import expected
 from shards.errors import UserError
 from trainer.deepspeed import presets
@@ -41,7 +41,7 @@ class RankCommand(Command):
     """A command that runs on all ranks with the same flags."""
 
     STOPPED = "no step was taken"
-    OLD = FOREIGN_FLAGS
+    FOREIGN = FOREIGN_FLAGS
     WORK: ClassVar[str]
     """MODULE:NAME of the function that does the work: it takes the result of `prepared` and the
     ranks,
@@ -77,7 +77,7 @@ class RankCommand(Command):
         with report_on_rank0():
             prepared = self.prepared(world=int(os.environ.get("WORLD_SIZE", "1")))
         if sys.stderr.isatty():
-            tell("loading torch and DeepSpeed")
+            print_message("loading torch and DeepSpeed")
         from trainer import distributed  # noqa: PLC0415  loads torch; --help and wrong flags need none
 
         own = distributed.Ranks.join()
@@ -108,7 +108,7 @@ def report_on_rank0(error: type[UserError] = UserError) -> Iterator[None]:
     except error:
         if os.environ.get("RANK", "0") == "0":
             raise
-        _end(REFUSED)
+        _end(EXIT_REFUSED)
 
 
 def _end(code: int) -> NoReturn:

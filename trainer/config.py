@@ -27,7 +27,7 @@ from shards.commands.flags import (
 from shards.errors import UserError
 from shards.manifest import NAME
 from shards.sampling.mixture import parse_blend
-from shards.sampling.run import BATCH, DATA, END, FIXED, RunOptions
+from shards.sampling.plan import BATCH, DATA, END, FIXED, DataConfig
 from trainer.command import RankCommand, with_recipe
 from trainer.deepspeed import (
     AUTO,
@@ -234,7 +234,7 @@ def _adam_flags(deepspeed: Mapping[str, Any]) -> list[str]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class TrainConfig(RunConfig, RunOptions):
+class TrainConfig(RunConfig, DataConfig):
     """A training run."""
 
     USAGE = "%(prog)s --data DIR --model NAME --batch-size N [--epochs N] [--save DIR] [FLAG ...]"
@@ -330,10 +330,10 @@ class TrainConfig(RunConfig, RunOptions):
             batch_size=self.batch_size or (() if size is None else (str(size),)),
         )
         if config.max_tokens is not None:
-            uncapped = replace(config, steps=1, max_epochs=()).as_run()
+            uncapped = replace(config, steps=1, max_epochs=()).sampling_plan()
             last = uncapped.step_of((config.max_tokens - 1) // uncapped.length)
             config = replace(config, steps=last + 1)
-        for mix in config.as_run().mixes:
+        for mix in config.sampling_plan().mixes:
             parse_blend(mix)  # reports unreadable data immediately
         return config
 

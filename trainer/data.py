@@ -16,7 +16,7 @@ from shards.manifest import VALIDATION
 from shards.published import at_commit, fetch
 from shards.reader import Dataset
 from shards.sampling.mixture import open_mixture, parse_blend
-from shards.sampling.run import GLM, Run
+from shards.sampling.plan import GLM, SamplingPlan
 from shards.sampling.sampler import Sampler
 from shards.sampling.sequential import SequentialSampler
 from shards.sampling.streams import Stream, streams_of
@@ -35,7 +35,7 @@ _BOOLS = {"true": True, "false": False, "1": True, "0": False}
 class RunData:
     """The data that a run trains on and is validated with."""
 
-    run: Run
+    run: SamplingPlan
     sampler: Sampler
     held_out: SequentialSampler | None
     """The validation windows to read; None if the data have none."""
@@ -114,7 +114,7 @@ class RunData:
         return {**batch, **pieces, "objective": objective}
 
 
-def open_data(config: TrainConfig, run: Run, shape: ModelConfig) -> RunData:
+def open_data(config: TrainConfig, run: SamplingPlan, shape: ModelConfig) -> RunData:
     """Return the data of a run, checked against its model.
 
     Args:
@@ -142,7 +142,9 @@ def open_data(config: TrainConfig, run: Run, shape: ModelConfig) -> RunData:
     return RunData(
         run=run,
         sampler=sampler,
-        held_out=SequentialSampler(held_out, window=run.window, at_most=config.eval_samples or None)
+        held_out=SequentialSampler(
+            held_out, window=run.window, max_windows=config.eval_samples or None
+        )
         if held_out
         else None,
         blanks=blanks,
@@ -190,7 +192,7 @@ def _with_vocabulary(shape: ModelConfig, dataset: Dataset, model: str) -> ModelC
     return shape
 
 
-def _check_window(run: Run, shape: ModelConfig, model: str) -> None:
+def _check_window(run: SamplingPlan, shape: ModelConfig, model: str) -> None:
     if run.objective == GLM and not shape.block_positions:
         raise UserError(
             f"--model {model} has no block positions, which blank infilling needs: give "
@@ -204,7 +206,7 @@ def _check_window(run: Run, shape: ModelConfig, model: str) -> None:
         )
 
 
-def _validation_streams(run: Run, sampler: Sampler) -> tuple[Stream, ...]:
+def _validation_streams(run: SamplingPlan, sampler: Sampler) -> tuple[Stream, ...]:
     """Return the validation streams of a run's sources.
 
     Switches add no streams, so that losses stay comparable.
@@ -230,7 +232,9 @@ def _document_numbers(batch: Tensors) -> torch.Tensor:
     return starts.cumsum(1)
 
 
-def fetch_published(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
+def fetch_published(
+    run: SamplingPlan, ranks: Ranks, *, saved: SamplingPlan | None = None
+) -> SamplingPlan:
     """Return a run whose published datasets are in the hub's cache on every node.
 
     All ranks call this. The first one decides which commit is read: a revision that the run names,
@@ -252,15 +256,15 @@ def fetch_published(run: Run, ranks: Ranks, *, saved: Run | None = None) -> Run:
     def with_commit(name: HubName) -> HubName:
         return at_commit(name if name.revision else read.get(name.repository, name))
 
-    def moved(run: Run, where: Callable[[HubName], object]) -> Run:
-        return run.with_data(lambda data: data.brought(where))
+    def moved(run: SamplingPlan, where: Callable[[HubName], object]) -> SamplingPlan:
+        return run.with_data(lambda data: data.downloaded(where))
 
     pinned = ranks.run_on_rank0(lambda: moved(run, with_commit))
     here = ranks.run_on_all_ranks(lambda: moved(pinned, fetch) if ranks.local_rank == 0 else None)
     return ranks.run_on_all_ranks(lambda: here or moved(pinned, fetch))
 
 
-def _commits(saved: Run | None) -> dict[str, HubName]:
+def _commits(saved: SamplingPlan | None) -> dict[str, HubName]:
     """Return the commits that a run has read, by OWNER/NAME."""
     data = (each for mix in saved.mixes for each in parse_blend(mix)) if saved else ()
     names = (HubName.of_snapshot(str(each.directory)) for each in data)

@@ -18,9 +18,9 @@ from typing import Any, TypeVar
 
 import torch
 
-from shards.commands.shown import tell
+from shards.commands.output import print_message
 from shards.errors import UserError
-from shards.storage.disk import explain
+from shards.storage.disk import disk_error
 from trainer.deepspeed import BF16, FP16, FP32
 
 T = TypeVar("T")
@@ -119,7 +119,7 @@ class Ranks:
         except UserError as error:
             problem = str(error)
         except OSError as error:
-            problem = str(explain(error, Path(error.filename or Path.cwd())))
+            problem = str(disk_error(error, Path(error.filename or Path.cwd())))
         problems = self.gather(problem)
         if any(problems):
             raise CollectiveError(describe_problems(problems))
@@ -247,7 +247,7 @@ class Stop:
         if not self._is_reported:
             self._is_reported = True
             with suppress(OSError):  # the terminal may be closed
-                tell("stopping: this step is finished, then the run is saved", start="\n")
+                print_message("stopping: this step is finished, then the run is saved", start="\n")
 
     @property
     def is_asked(self) -> bool:

@@ -22,7 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from shards.commands.shown import visible_line
+from shards.commands.output import visible_line
 from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from trainer.checkpoint import IF_REMOVED

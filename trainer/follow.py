@@ -12,18 +12,18 @@ from dataclasses import KW_ONLY, dataclass, replace
 from functools import cache
 
 from shards.errors import UserError
-from shards.maintenance.place import NodeShare, require
+from shards.maintenance.place import NodeShare, check_files_present
 from shards.manifest import Manifest, read_manifest
 from shards.reader import Dataset
 from shards.sampling.mixture import parse_blend
-from shards.sampling.run import NAME, Run
+from shards.sampling.plan import NAME, SamplingPlan
 from shards.sampling.switches import (
     before_later_switches,
     check_can_follow,
+    manifest_numbers,
     min_common_version,
-    numbers_of,
     resolve_versions,
-    resumed,
+    resume_plan,
     same_until,
     switch_version,
 )
@@ -40,7 +40,7 @@ class DatasetWatcher:
     """The decisions about a run's data: the switches so far, and whether more may come."""
 
     config: TrainConfig
-    run: Run
+    run: SamplingPlan
     """With all switches that are decided."""
     _: KW_ONLY
     ranks: Ranks
@@ -49,7 +49,7 @@ class DatasetWatcher:
         self._opened: RunData | None = None
         self._reported: set[str] = set()
 
-    def run_before(self, end: int) -> Run:
+    def run_before(self, end: int) -> SamplingPlan:
         """Return the run with the switches before a position."""
         return before_later_switches(self.run, end - 1)
 
@@ -59,7 +59,7 @@ class DatasetWatcher:
             path = self.config.save / NAME
             self.ranks.run_on_rank0(lambda: self.run.save(path))
 
-    def open(self, run: Run) -> RunData:
+    def open(self, run: SamplingPlan) -> RunData:
         """Return the data of a run after a switch, opened once; all ranks call this.
 
         Raises:
@@ -90,13 +90,13 @@ class DatasetWatcher:
         self.run = replace(run, followed=position)
         self.save()
 
-    def _newer(self, data: RunData, position: int) -> Run | None:
+    def _newer(self, data: RunData, position: int) -> SamplingPlan | None:
         """Return the run with a switch at a position, None if there is nothing newer to take.
 
         Raises:
             CollectiveError: a dataset cannot be read, or its newer shards do not fit.
         """
-        run, current = data.run, numbers_of(data.run)
+        run, current = data.run, manifest_numbers(data.run)
         lineages = {str(each.directory): each.manifest.lineage for each in data.datasets}
         share = self._share(run)
 
@@ -112,7 +112,7 @@ class DatasetWatcher:
             return None
         return self.ranks.run_on_all_ranks(lambda: switch_version(run, position, numbers=numbers))
 
-    def _share(self, run: Run) -> NodeShare:
+    def _share(self, run: SamplingPlan) -> NodeShare:
         """Return this rank's part of the data."""
         rank, world = self.ranks.rank, self.ranks.world
         scatters = {
@@ -123,7 +123,7 @@ class DatasetWatcher:
         return NodeShare(scatters=tuple(sorted(scatters)), num_scatters=run.scatters)
 
 
-def open_everywhere(config: TrainConfig, run: Run, ranks: Ranks) -> RunData:
+def open_everywhere(config: TrainConfig, run: SamplingPlan, ranks: Ranks) -> RunData:
     """Return the data of a run; all ranks call this.
 
     Raises:
@@ -163,13 +163,15 @@ def _highest_whole(directory: str, number: int, lineage: str, share: NodeShare) 
 
 def _is_whole(path: AnyPath, manifest: Manifest, number: int, share: NodeShare) -> bool:
     try:
-        require(Dataset(path, manifest.as_of(number)), share)
+        check_files_present(Dataset(path, manifest.as_of(number)), share)
     except (UserError, OSError):
         return False
     return True
 
 
-def resolve_run(config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | None) -> Run:
+def resolve_run(
+    config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | None
+) -> SamplingPlan:
     """Return a run with manifest numbers, and with the switches that were decided before.
 
     All ranks call this. A folder may hold decisions that are later than its checkpoint.
@@ -177,13 +179,13 @@ def resolve_run(config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | N
     Raises:
         UserError: data are missing, or a run that follows them cannot.
     """
-    given = config.as_run()
+    given = config.sampling_plan()
     if config.follow:
         ranks.run_on_all_ranks(lambda: check_can_follow(given))
     saved = None if checkpoint is None else _saved_run(checkpoint, ranks)
     here = fetch_published(given, ranks, saved=saved)
 
-    def decide() -> Run:
+    def decide() -> SamplingPlan:
         if checkpoint is None or saved is None:
             return resolve_versions(here)
         return _resumed(here, saved, checkpoint)
@@ -192,13 +194,13 @@ def resolve_run(config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | N
     return replace(run, followed=0) if config.follow and run.followed is None else run
 
 
-def _resumed(given: Run, saved: Run, checkpoint: Checkpoint) -> Run:
+def _resumed(given: SamplingPlan, saved: SamplingPlan, checkpoint: Checkpoint) -> SamplingPlan:
     """Return a run as it continues from a checkpoint.
 
     Raises:
         UserError: a manifest that it read is not there any more.
     """
-    run = resumed(given, saved)
+    run = resume_plan(given, saved)
     read = cache(read_manifest)
     for data in (data for mix in run.mixes for data in parse_blend(mix)):
         manifest = read(data.directory)
@@ -213,11 +215,11 @@ def _resumed(given: Run, saved: Run, checkpoint: Checkpoint) -> Run:
     return run
 
 
-def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> Run:
+def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> SamplingPlan:
     """Return the run of a checkpoint, with the later switches that its folder records."""
-    saved = ranks.run_on_all_ranks(lambda: checkpoint.part("run", Run))
+    saved = ranks.run_on_all_ranks(lambda: checkpoint.part("run", SamplingPlan))
     path = checkpoint.folder.parent / NAME
-    recorded = ranks.run_on_rank0(lambda: Run.load(path) if path.is_file() else None)
+    recorded = ranks.run_on_rank0(lambda: SamplingPlan.load(path) if path.is_file() else None)
     if recorded is None or recorded.followed is None:
         return saved
     position = int(checkpoint.state["loader"]["position"])

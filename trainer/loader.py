@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from torch.utils.data import IterableDataset, get_worker_info
 
 from shards.errors import DamageError, UserError
-from shards.maintenance.place import NodeShare, require
+from shards.maintenance.place import NodeShare, check_files_present
 from shards.reader import Dataset, Shard
 from shards.sampling.batch import read_batch
 from shards.sampling.mixture import check_tokenizers
@@ -134,7 +134,9 @@ class Loader(IterableDataset[Tensors]):
         scatters = scatters_read(self.batch_size, num_scatters, world=self.world, rank=self.rank)
         for dataset in datasets_of(self.sampler.streams):
             try:
-                require(dataset, NodeShare(scatters=tuple(scatters), num_scatters=num_scatters))
+                check_files_present(
+                    dataset, NodeShare(scatters=tuple(scatters), num_scatters=num_scatters)
+                )
             except DamageError:
                 # Where shards were placed on nodes, report a batch size that does not fit first.
                 check_layout(self.batch_size, num_scatters, world=self.world, placed=True)
@@ -349,10 +351,10 @@ class WindowReader:
         if self._blanks is None:
             names = ("tokens", "targets", "loss_mask", "lengths")
             arrays = {name: getattr(batch, name) for name in names} | {"source": located.streams}
-            if batch.pieces is not None:
+            if batch.spans is not None:
                 starts = {
-                    "piece_windows": batch.pieces.windows,
-                    "piece_starts": batch.pieces.starts,
+                    "piece_windows": batch.spans.windows,
+                    "piece_starts": batch.spans.starts,
                 }
                 arrays |= {"cu_seqlens": batch.cu_seqlens(), **starts}
         else:

@@ -21,7 +21,7 @@ from typing import Any
 
 from tqdm import tqdm
 
-from shards.commands.shown import json_text, message, tell, visible, visible_line
+from shards.commands.output import json_text, message, print_message, visible, visible_line
 from shards.errors import UserError
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, make_folder
@@ -174,7 +174,7 @@ class RunLog:
             if self._bar is not None:
                 self._bar.write(message(text), file=sys.stderr)
             elif self._show:
-                tell(text)
+                print_message(text)
 
     def close(self) -> None:
         """Close files and progress bar."""

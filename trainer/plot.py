@@ -8,7 +8,7 @@ from typing import Any
 
 from shards.commands.command import Command
 from shards.commands.flags import WORD, local_path, option
-from shards.commands.shown import print_line, visible_line
+from shards.commands.output import print_line, visible_line
 from shards.console import run_module
 from shards.errors import UserError
 from shards.storage.disk import disk_errors_explained

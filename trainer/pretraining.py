@@ -12,15 +12,15 @@ from contextlib import closing
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from shards.commands.progress import counted
+from shards.commands.progress import track
 from shards.commands.table import called
 from shards.errors import UserError
 from shards.manifest import read_manifest
 from shards.records import to_json
 from shards.sampling.mixture import WeightedData, open_mixture
 from shards.sampling.partitions import ScatterPartitions
-from shards.sampling.run import Run
-from shards.sampling.switches import before_later_switches, numbers_of
+from shards.sampling.plan import SamplingPlan
+from shards.sampling.switches import before_later_switches, manifest_numbers
 from shards.storage.remote import any_path
 from trainer.checkpoint import Checkpoint
 from trainer.config import EPOCH, TrainConfig
@@ -177,7 +177,7 @@ class PretrainTask(TrainingTask):
 
     def _data_lines(self) -> list[str]:
         """Return lines about newer manifests, which a run follows or could follow."""
-        numbers = numbers_of(self.data.run)
+        numbers = manifest_numbers(self.data.run)
         shown = _describe_numbers(self.data.run)
         if self.config.follow:
             return [f"the data are {shown}; newer manifests are taken after each checkpoint"]
@@ -187,9 +187,9 @@ class PretrainTask(TrainingTask):
         return [f"the data are {shown}; there are newer manifests, which --follow takes"]
 
 
-def _describe_numbers(run: Run) -> str:
+def _describe_numbers(run: SamplingPlan) -> str:
     """Return the datasets that a run reads, with their manifest numbers."""
-    return ", ".join(f"{directory}@{number}" for directory, number in numbers_of(run).items())
+    return ", ".join(f"{directory}@{number}" for directory, number in manifest_numbers(run).items())
 
 
 def evaluate(
@@ -218,7 +218,7 @@ def evaluate(
     batches = data.validation(size, ranks)
     if ranks.is_first:
         total = math.ceil(len(data.held_out) / size) * size
-        batches = counted("validation", batches, total=total, weight=lambda _: size, unit="windows")
+        batches = track("validation", batches, total=total, weight=lambda _: size, unit="windows")
     for batch in batches:
         for part in micro_batches(batch, at_once):
             tally = tally.plus(part, losses(part))
@@ -295,7 +295,7 @@ def _check_same_data(checkpoint: Checkpoint, data: RunData) -> None:
         )
 
 
-def _epoch(run: Run) -> int:
+def _epoch(run: SamplingPlan) -> int:
     """Return how many windows the data have that a run begins with."""
     first = replace(before_later_switches(run, 0), steps=None, max_epochs={})
     mixture = open_mixture(first.mixes, stride=first.window.stride)

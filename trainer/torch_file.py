@@ -18,7 +18,7 @@ from typing import Any
 import torch
 
 from shards.errors import DamageError, UserError
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 """Variables of the environment that torch.load reads; it refuses to load if both are set."""
@@ -120,7 +120,7 @@ def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
             "its weights alone, as {'module': …}."
         ) from None
     except Exception as error:
-        if is_lack_of_memory(error) or _is_of_ranks_or_device(error):
+        if is_out_of_memory(error) or _is_of_ranks_or_device(error):
             raise
         if isinstance(error, OSError) and error.errno not in _OF_CONTENT:
             raise UserError(

@@ -17,7 +17,7 @@ from shards.errors import DamageError, UserError
 from shards.manifest import NAME, InputEntry, Manifest, TokenizerEntry, distinct_labels
 from shards.records import from_json
 from shards.storage.files import files as files_in
-from shards.storage.files import read_json, shape_expected
+from shards.storage.files import json_errors_explained, read_json
 from shards.storage.remote import AnyPath
 
 REPLACE = "Choose another --output, or give --overwrite to replace it"
@@ -193,7 +193,7 @@ def find_unseen(
     before = _by_name(manifest)
     now = {file.name: file for file in listing.files}
     times = _times(manifest, output)
-    with shape_expected(output / NAME, "build the dataset again"):
+    with json_errors_explained(output / NAME, "build the dataset again"):
         size = int(manifest.options["split_bytes"])
 
     def change(key: tuple[str, str]) -> str:
@@ -286,7 +286,7 @@ def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
         return []
     told = read_json(path)
     advice = "restore it from a copy, or delete it: files are then compared by their content"
-    with shape_expected(path, advice):
+    with json_errors_explained(path, advice):
         if not isinstance(told, list):
             raise TypeError("it is no list")
         for number, file in enumerate(told):

@@ -19,7 +19,7 @@ from pipelines.read.split import FileSplit
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
 from pipelines.segments.rows import CLEAN, PATH, RAW, READ, REJECTS, FilterResult
 from shards.errors import UserError
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 
 BATCH_RECORDS = 1000
 BATCH_BYTES = 4 << 20
@@ -155,7 +155,7 @@ class Intake:
             reason = fields.reason if isinstance(fields, Partial) else str(rejection)
             return [Document("", reason=reason)]
         except Exception as error:  # by hand: for each record, a context costs too much
-            if isinstance(error, UserError) or is_lack_of_memory(error):
+            if isinstance(error, UserError) or is_out_of_memory(error):
                 raise
             doing = f"its documents() fails on the record at {item.offset:,} of {split.path}"
             raise code_failure(self._module, error, doing=doing) from error

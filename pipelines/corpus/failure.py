@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from shards.errors import UserError
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 
 _MAX_CHARACTERS = 300
 
@@ -46,7 +46,7 @@ def failures_told(module: str, *, doing: str, what: str = "corpus") -> Iterator[
     try:
         yield
     except (Exception, SystemExit) as error:
-        if isinstance(error, UserError) or is_lack_of_memory(error):
+        if isinstance(error, UserError) or is_out_of_memory(error):
             raise
         raise code_failure(module, error, doing=doing, what=what) from error
 

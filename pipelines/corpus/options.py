@@ -99,8 +99,8 @@ class Options(Command):
         "words after -- are passed to the runner unchanged."
     )
     GROUPS = GROUPS
-    OLD = FOREIGN_FLAGS
-    FIRST = "--input"
+    FOREIGN = FOREIGN_FLAGS
+    LEADING_FLAG = "--input"
 
     input: tuple[str, ...] = option((), metavar="PATH", action="extend", nargs="+", group=IN)
     """Folders, files or globs to read, as paths or URLs (s3://bucket/folder), or

@@ -8,7 +8,7 @@ from pipelines.corpus.code import code_hash
 from pipelines.corpus.failure import code_failure
 from pipelines.corpus.recipe import is_module
 from shards.errors import UserError
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 
 _SPEC = re.compile(r"([^\W\d]\w*(?:\.[^\W\d]\w*)*):([^\W\d]\w*)")
 _WHERE = (
@@ -43,7 +43,7 @@ def load_own(spec: str, *, what: str) -> Any:
     try:
         loaded = import_module(module)
     except Exception as error:
-        if is_lack_of_memory(error):
+        if is_out_of_memory(error):
             raise
         raise code_failure(spec, error, doing="its module cannot be imported", what=what) from error
     if not hasattr(loaded, name):

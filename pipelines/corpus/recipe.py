@@ -17,7 +17,7 @@ from pipelines.read.input_format import InputFormat
 from shards.commands.spelling import did_you_mean
 from shards.commands.table import CORPUS_GROUP
 from shards.errors import UserError
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 
 SAMPLE = Path(__file__).parents[1] / "sample"
 """The corpus and the tokenizer that come with the package."""
@@ -150,7 +150,7 @@ def is_module(name: str, *, what: str = "corpus") -> bool:
     try:
         return importlib.util.find_spec(name) is not None
     except Exception as error:
-        if is_lack_of_memory(error):
+        if is_out_of_memory(error):
             raise
         if isinstance(error, ModuleNotFoundError) and name.startswith(error.name or "?"):
             return False
@@ -172,6 +172,6 @@ def _recipe_in(module: str) -> Any:
     try:
         return getattr(importlib.import_module(module), "RECIPE", None)
     except Exception as error:
-        if is_lack_of_memory(error):
+        if is_out_of_memory(error):
             raise
         raise code_failure(module, error, doing="it cannot be imported") from error

@@ -9,7 +9,7 @@ from pipelines.dedup.exact import run_starts
 from pipelines.segments.rows import DUPLICATE, NEAR_DUPLICATE
 from shards.range import Range
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import side_by_side
+from shards.storage.sparse import concurrent_map
 from shards.tables import column, open_between, open_table
 
 DROPS = pa.schema(
@@ -74,7 +74,7 @@ def merge_drops(
 
     parts = [DROPS.empty_table()]
     if paths:
-        parts += side_by_side(read, paths, where=paths[0])
+        parts += concurrent_map(read, paths, where=paths[0])
     table = pa.concat_tables(parts).combine_chunks()
     columns = [column(table, name) for name in DROPS.names]
     ranked = np.lexsort(columns[::-1])

@@ -25,9 +25,9 @@ from pipelines.segments.matches import matching_rows
 from shards.range import EVERYTHING, Range
 from shards.storage.arrow import reraise_as_damage
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import side_by_side
+from shards.storage.sparse import concurrent_map
 from shards.tables import between, column, open_between
-from shards.text_hash import BARE
+from shards.text_hash import ERASED_ORDER
 
 CANDIDATES = pa.schema(
     [
@@ -106,7 +106,7 @@ def _matches(
                 raise ValueError(f"its columns are not {schema.names}")
         return found
 
-    return side_by_side(read, tables, where=tables[0].path)
+    return concurrent_map(read, tables, where=tables[0].path)
 
 
 def known_texts(
@@ -137,7 +137,7 @@ def erased_texts(
     """
     holding = [generation for generation in earlier if generation.has_erased]
     found = _texts_found(output, holding, EVERYTHING, high)
-    return _are_among(found.filter(pa.array(column(found, "order") == BARE)), high, low)
+    return _are_among(found.filter(pa.array(column(found, "order") == ERASED_ORDER)), high, low)
 
 
 def _texts_found(
@@ -218,7 +218,7 @@ def known_pairs(paths: Sequence[AnyPath], within: Range) -> Iterator["KnownPairs
         paths: The files of candidates.
         within: The range.
     """
-    parts = side_by_side(
+    parts = concurrent_map(
         lambda path: open_between(path, "order", low=within.low, high=within.high),
         paths,
         where=paths[0],

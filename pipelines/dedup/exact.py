@@ -16,7 +16,7 @@ from pipelines.dedup import kernels
 from pipelines.segments.rows import utf8
 from shards.range import Range
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import side_by_side
+from shards.storage.sparse import concurrent_map
 from shards.tables import column, open_between
 from shards.text_hash import digest, halves
 
@@ -139,7 +139,7 @@ def num_ranges(num_rows: int, *, rows_per_item: int = 0, many: int = MANY_RANGES
 
 def read_candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
     """Return the documents of a range of all segments, given their .hashes files."""
-    parts = side_by_side(
+    parts = concurrent_map(
         lambda path: open_between(path, "hash_high", low=within.low, high=within.high),
         paths,
         where=paths[0],

@@ -51,7 +51,7 @@ from pipelines.dedup.near import (
 from pipelines.dedup.signatures import band_table
 from pipelines.segments.index import SegmentIndex, load_index
 from shards.manifest import WORK, TableEntry
-from shards.paths import within as path_within
+from shards.paths import join_checked as path_within
 from shards.range import Range
 from shards.records import sealed
 from shards.storage.files import write_json

@@ -28,7 +28,7 @@ from pipelines.dedup.drops import NEAR, drop_table
 from pipelines.dedup.exact import HashGroups, colliding_rows, run_starts
 from pipelines.dedup.minhash import NUM_SLOTS
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import side_by_side
+from shards.storage.sparse import concurrent_map
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def read_range(
     """
     width = EDGES // ranges
     edges = {"first": index * width, "last": (index + 1) * width}
-    parts = side_by_side(lambda path: open_bands(path, band, **edges), paths, where=paths[0])
+    parts = concurrent_map(lambda path: open_bands(path, band, **edges), paths, where=paths[0])
     starts = np.cumsum([0, *(len(part.hash) for part in parts)])
     num = int(starts[-1])
     rows = BandRows(
@@ -168,7 +168,7 @@ def look_up(
 
     numbers: list[int] = np.flatnonzero(np.diff(bounds)).tolist()
     if numbers:
-        side_by_side(read, numbers, where=slots[0])
+        concurrent_map(read, numbers, where=slots[0])
     return values
 
 

@@ -18,8 +18,8 @@ from pipelines.dedup.drops import EXACT, Drops
 from pipelines.dedup.minhash import NUM_SLOTS
 from shards.range import Range
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import side_by_side
-from shards.tables import spread_over
+from shards.storage.sparse import concurrent_map
+from shards.tables import with_hash_range
 
 BAND_SIGNATURES = pa.schema([("hash", pa.uint64()), ("order", pa.uint64())])
 
@@ -37,7 +37,7 @@ def band_table(rows: BandRows, owners: np.ndarray, *, within: Range) -> pa.Table
     hashes, order = rows.hash[owners], rows.order[owners]
     ranked = np.argsort(hashes)
     table = pa.table([hashes[ranked], order[ranked]], schema=BAND_SIGNATURES)
-    return spread_over(table, within)
+    return with_hash_range(table, within)
 
 
 def slot_table(slots: Sequence[AnyPath], drops: Drops, within: Range) -> pa.Table:
@@ -57,7 +57,7 @@ def slot_table(slots: Sequence[AnyPath], drops: Drops, within: Range) -> pa.Tabl
         mine = ~np.isin(order, drops.orders(number)[EXACT])
         return order[mine], read_slots(slots[number], "slots", signers[mine])
 
-    parts = side_by_side(read, range(len(slots)), where=slots[0])
+    parts = concurrent_map(read, range(len(slots)), where=slots[0])
     order = np.concatenate([part for part, _ in parts])
     rows = np.concatenate([part for _, part in parts])
     del parts
@@ -67,4 +67,4 @@ def slot_table(slots: Sequence[AnyPath], drops: Drops, within: Range) -> pa.Tabl
         pa.binary(NUM_SLOTS), len(ranked), [None, values]
     )
     table = pa.table([order[ranked], column_of_slots], schema=SLOT_SIGNATURES)
-    return spread_over(table, within)
+    return with_hash_range(table, within)

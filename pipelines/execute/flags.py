@@ -50,7 +50,7 @@ def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str) -> None
 
 def _is_certain(flag: str, parser: Parser) -> bool:
     """Return whether an unknown flag of a command certainly is not one of Beam's."""
-    if parser.is_old(flag):
+    if parser.is_foreign(flag):
         return True
     near = nearest(flag, parser.flags, most=1, likeness=_CERTAIN)
     return bool(near) and ("_" not in flag or flag.replace("_", "-") in near)

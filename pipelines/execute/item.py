@@ -11,7 +11,7 @@ from functools import lru_cache
 from typing import Any
 
 from shards.errors import UserError
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 from shards.storage.remote import AnyPath
 
 DoItem = Callable[[Any], AnyPath | None]
@@ -43,7 +43,7 @@ def run_packed(payload: bytes, item: Any) -> AnyPath | None:
         with _ONE_AT_A_TIME:
             return _do_item_of(payload)(item)
     except Exception as error:
-        if not is_lack_of_memory(error):
+        if not is_out_of_memory(error):
             raise
         if multiprocessing.parent_process():
             os.kill(os.getpid(), signal.SIGKILL)

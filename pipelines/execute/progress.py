@@ -10,7 +10,7 @@ from typing import Any, TextIO
 
 from pipelines.execute.figures import progress_counts
 from pipelines.execute.notes import Notes
-from shards.commands.progress import Display, line_of
+from shards.commands.progress import Display, progress_line
 from shards.errors import UserError
 from shards.storage.files import file_names, read_json
 from shards.storage.remote import AnyPath
@@ -82,7 +82,7 @@ class StageProgress:
         for path in self._finished():
             self._done += self._waiting.pop(path)
             self._counts.update(progress_counts(self._phase, read_json(path)))
-        return line_of(
+        return progress_line(
             self._phase,
             self._done,
             self._total,

@@ -19,7 +19,7 @@ from pipelines.execute.progress import StageProgress, log_finished
 from pipelines.execute.records import finished_record, read_record
 from pipelines.execute.runner import Runner
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import forget_sizes, side_by_side
+from shards.storage.sparse import concurrent_map, forget_sizes
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -154,7 +154,7 @@ def do_here(
     """
     folder = notes.work / stage
     sizes = notes.get(_sizes_of(stage))
-    done = side_by_side(
+    done = concurrent_map(
         lambda one: is_done(kind, job, one, folder=folder, sizes=sizes), listed, where=folder
     )
     todo = [one.item for one, finished in zip(listed, done, strict=True) if not finished]
@@ -195,7 +195,7 @@ def records_of(notes: Notes, kind: StageKind, stage: Stage) -> Records:
     if records is None:
         folder = notes.work / stage.name
         names = [item.name for item in stage.items]
-        read: list[Any] = side_by_side(
+        read: list[Any] = concurrent_map(
             lambda one: read_record(kind.record_type, folder / f"{one}.json"), names, where=folder
         )
         records = dict(zip(names, read, strict=True))

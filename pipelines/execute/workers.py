@@ -32,7 +32,7 @@ from pipelines.execute.deaths import ATTEMPT
 from pipelines.execute.imports import keep_pandas_out
 from shards.commands.command import log_errors
 from shards.errors import DamageError, UserError
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 
 MAX_DEATHS = 3
 """The number of children that may die at an item before it is given up, unless the item's own
@@ -252,7 +252,7 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
         except EOFError:
             return
         except Exception as error:
-            if is_lack_of_memory(error):
+            if is_out_of_memory(error):
                 os.kill(os.getpid(), signal.SIGKILL)
             raise
         ATTEMPT.begin(deaths, pipe.send)
@@ -263,7 +263,7 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
             outcome = DamageError if isinstance(error, DamageError) else UserError, str(error)
         except Exception as error:  # noqa: BLE001 - the driver raises it, whatever it is
             outcome = RuntimeError, traceback.format_exc()
-            if is_lack_of_memory(error):
+            if is_out_of_memory(error):
                 outcome = MemoryError, str(error)
         pipe.send(outcome)
 

@@ -11,7 +11,7 @@ from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
 from pipelines.execute.imports import keep_pandas_out
 from shards.commands.command import log_plainly
 from shards.commands.flags import flag_of
-from shards.commands.shown import print_lines
+from shards.commands.output import print_lines
 from shards.commands.table import called
 from shards.console import run_module
 from shards.errors import UserError

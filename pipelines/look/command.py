@@ -14,7 +14,7 @@ from pipelines.look.look import Look, look
 from pipelines.look.page import command, page
 from shards.commands.command import Command, log_errors
 from shards.commands.flags import WORD, option
-from shards.commands.shown import json_text, print_line, print_lines
+from shards.commands.output import json_text, print_line, print_lines
 
 _EXAMPLE_CHARACTERS = 200
 

@@ -14,7 +14,7 @@ from pipelines.read.input_file import common_start
 from pipelines.read.names import ending_of, matcher
 from pipelines.report.columns import cut, table, width
 from pipelines.report.formats import byte_size
-from shards.commands.shown import visible_line
+from shards.commands.output import visible_line
 from shards.commands.table import called
 from shards.storage.address import is_url
 

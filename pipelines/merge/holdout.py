@@ -9,10 +9,10 @@ from pipelines.merge.slices import find_held_out
 from pipelines.segments.identity import hash_bound
 from pipelines.segments.index import SegmentIndex
 from pipelines.segments.segment import NUM_BINS, with_suffix
-from shards.merged import least_shards
+from shards.merged import min_shards
 from shards.range import EVERYTHING
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import side_by_side
+from shards.storage.sparse import concurrent_map
 from shards.tables import column, open_table
 
 MIN_VALIDATION = 32
@@ -43,9 +43,9 @@ def num_shards(plan: SegmentIndex, source: str, *, work: AnyPath, shard_tokens: 
     before = np.zeros(NUM_BINS + 1, np.int64)
     for start in range(0, len(paths), _BINS_AT_ONCE):
         part = paths[start : start + _BINS_AT_ONCE]
-        for bins in side_by_side(open_table, part, where=work):
+        for bins in concurrent_map(open_table, part, where=work):
             before += column(bins, "tokens")
-    return min(least_shards(np.diff(before), limit), 1 << (documents - 1).bit_length())
+    return min(min_shards(np.diff(before), limit), 1 << (documents - 1).bit_length())
 
 
 def holdout_threshold(

@@ -26,12 +26,12 @@ from pipelines.segments.histograms import Histogram, add_histograms, histograms
 from pipelines.segments.index import SegmentIndex, load_index
 from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.merged import ShardSlice, write_merged_shard
-from shards.paths import within as path_within
+from shards.paths import join_checked as path_within
 from shards.range import Range, split_range
 from shards.records import sealed
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import side_by_side
+from shards.storage.sparse import concurrent_map
 from shards.tables import write_entry, write_parquet
 from shards.text_hash import fold, text_hashes
 
@@ -116,13 +116,13 @@ def _merge(output: AnyPath, item: MergeItem) -> MergeRecord:
             number, stem = place
             return take_range(stem, within, dropped=drops.rows(number), holdout=item.holdout)
 
-        slices = side_by_side(take, stems.items(), where=work)
+        slices = concurrent_map(take, stems.items(), where=work)
         return MergeRecord(
             shards=_write_shard(output, item, plan, slices),
             **_write_rows(output, item, plan, stems, drops),
         )
     held_out = find_held_out(stems, item.holdout, within, drops=paths)
-    slices = side_by_side(
+    slices = concurrent_map(
         lambda place: take_rows(place[1], held_out[place[0]].rows), stems.items(), where=work
     )
     return MergeRecord(validation=_write_shard(output, item, plan, slices))

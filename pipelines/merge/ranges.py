@@ -34,8 +34,8 @@ from shards.range import Range, split_range
 from shards.records import sealed
 from shards.storage.files import FileEntry, atomic_write, intact, write_json
 from shards.storage.remote import AnyPath, RemotePath
-from shards.storage.sparse import BLOCK_ROWS, side_by_side
-from shards.tables import column, spread_over, write_table
+from shards.storage.sparse import BLOCK_ROWS, concurrent_map
+from shards.tables import column, with_hash_range, write_table
 
 FOLDER = "ranges"
 
@@ -238,12 +238,12 @@ def run_range(output: AnyPath, item: RangeItem) -> None:
     pa.default_memory_pool().release_unused()
     parts = split_range(within, rows=rows, held_bytes=held_bytes)
     audit = (merged_rows(stems, "audit", part, drops=drops) for part in parts)
-    tables = {"audit": (spread_over(part, within) for part in audit)}
+    tables = {"audit": (with_hash_range(part, within) for part in audit)}
     if plan.texts:
         tables["texts"] = (merged_texts(stems, part) for part in parts)
     if rejecting:
         rejects = (merged_rows(rejecting, "rejects", part) for part in parts)
-        tables["rejects"] = (spread_over(part, within) for part in rejects)
+        tables["rejects"] = (with_hash_range(part, within) for part in rejects)
     for suffix, of_suffix in tables.items():
         files[suffix] = _write_blocks(with_suffix(stem, suffix), of_suffix)
     record = RangeRecord(stem=item.name, files=files)
@@ -269,7 +269,7 @@ def _write_documents(
         pieces: The range in parts, whose tokens are read at once.
         dtype: Type of a token.
     """
-    found = side_by_side(
+    found = concurrent_map(
         lambda place: find_documents(place[1], within, dropped=drops.rows(place[0]), holdout=0),
         stems.items(),
         where=stem,
@@ -283,7 +283,7 @@ def _write_documents(
             ]
             # Files of tokens from which nothing is taken are not opened; one says the types.
             read = [part for part in parts if len(part[1].starts)] or parts[:1]
-            slices = side_by_side(lambda part: with_tokens(*part), read, where=stem)
+            slices = concurrent_map(lambda part: with_tokens(*part), read, where=stem)
             documents, tokens = merge_slices(slices, dtype=dtype)
             tables.append(documents)
             for chunk in tokens:
@@ -293,7 +293,7 @@ def _write_documents(
     documents = pa.concat_tables(tables)
     order, holdout, lengths = (column(documents, name) for name in ("order", "holdout", "tokens"))
     written = {
-        "documents": spread_over(documents, within),
+        "documents": with_hash_range(documents, within),
         "bins": bins_table(order, lengths, within=within),
         "holdout": holdout_table(order, holdout),
     }

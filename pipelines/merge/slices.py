@@ -18,7 +18,7 @@ from pipelines.segments.segment import with_suffix
 from shards.merged import ShardSlice
 from shards.range import Range
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import copy_rows, side_by_side
+from shards.storage.sparse import concurrent_map, copy_rows
 from shards.tables import (
     between,
     column,
@@ -133,7 +133,7 @@ def find_held_out(
         return held_out[np.argsort(held_out.rows)], order[inside]
 
     paths = list(stems.values())
-    parts = side_by_side(read, paths, where=paths[0]) if paths else []
+    parts = concurrent_map(read, paths, where=paths[0]) if paths else []
     orders = [order for _, order in parts]
     dropped = Drops.among(drops, np.concatenate([np.zeros(0, np.uint64), *orders]))
     return {
@@ -168,7 +168,7 @@ def merged_rows(
         return table if drops is None else _with_verdicts(table, drops.orders(number))
 
     paths = list(stems.values())
-    parts = side_by_side(read, stems.items(), where=paths[0]) if paths else []
+    parts = concurrent_map(read, stems.items(), where=paths[0]) if paths else []
     merged = pa.concat_tables(parts) if parts else pa.table({"order": pa.array([], pa.uint64())})
     return merged.take(np.argsort(column(merged, "order"), kind="stable"))
 
@@ -187,7 +187,7 @@ def merged_texts(stems: Mapping[int, AnyPath], within: Range) -> pa.Table:
         texts = open_rows(with_suffix(stem, "texts"), rows)
         return texts.append_column("order", open_rows(audit, rows)["order"])
 
-    texts = pa.concat_tables(side_by_side(read, stems.values(), where=next(iter(stems.values()))))
+    texts = pa.concat_tables(concurrent_map(read, stems.values(), where=next(iter(stems.values()))))
     return texts.take(np.argsort(column(texts, "order"), kind="stable")).select(["text"])
 
 

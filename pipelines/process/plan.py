@@ -22,7 +22,7 @@ from pipelines.read.split import FileSplit
 from shards.errors import UserError
 from shards.storage.files import file_names
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import side_by_side
+from shards.storage.sparse import concurrent_map
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -142,7 +142,7 @@ def check_parts(job: Job, items: Sequence[ProcessItem], sizes: Mapping[str, int]
         record = finished_record(ProcessRecord, folder / f"{item.name}.json")
         return record is not None and is_intact(job, item, record, sizes)
 
-    mapped = side_by_side(is_mapped, items, where=folder)
+    mapped = concurrent_map(is_mapped, items, where=folder)
     todo = [item for item, done in zip(items, mapped, strict=True) if not done]
     if not todo:
         return

@@ -34,7 +34,7 @@ from pipelines.steps.chain import take_chain
 from pipelines.steps.step import Clock, run, split_result
 from shards.errors import UserError
 from shards.manifest import WORK
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 from shards.records import sealed
 from shards.storage.files import canonical, write_json
 from shards.storage.remote import AnyPath
@@ -266,7 +266,7 @@ class SplitProcessor:
         """Return whether an error leaves out a file, and does not end the run."""
         options = self._job.options
         of_output = str(options.output) in str(error)
-        return options.watch and not of_output and not is_lack_of_memory(error)
+        return options.watch and not of_output and not is_out_of_memory(error)
 
     def _one_by_one(self, item: ProcessItem) -> ProcessRecord:
         """Process each file of an item by itself, and return one record."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from pipelines.read.names import COMPRESSIONS
-from shards.commands.shown import visible_line
+from shards.commands.output import visible_line
 
 NAMES_SHOWN = 5
 

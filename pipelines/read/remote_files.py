@@ -14,7 +14,7 @@ from pipelines.read.listing import Listing
 from pipelines.read.names import at_wildcard, hidden_part, matcher
 from shards.errors import UserError
 from shards.secrets import without_secrets
-from shards.storage.address import check_address, explained, retried
+from shards.storage.address import check_address, retried, url_errors_explained
 from shards.storage.remote import file_system
 
 _Info = Mapping[str, Any]
@@ -38,7 +38,7 @@ def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> 
             password or a query.
     """
     check_address(url)
-    with explained(url):
+    with url_errors_explained(url):
         return retried(url, lambda: _find(_Location.of(url), url, patterns, growing=growing))
 
 
@@ -50,7 +50,7 @@ def open_remote(url: str) -> tuple[BinaryIO, InputFile]:
     Raises:
         UserError: The file cannot be opened. Reading the file may raise this too.
     """
-    with explained(url):
+    with url_errors_explained(url):
         return retried(url, lambda: _open(_Location.of(url), url))
 
 
@@ -70,7 +70,7 @@ class _RetriedReads(io.RawIOBase):
         self._url = url
 
     def readinto(self, buffer: Any) -> int:  # mypy knows no buffer protocol before Python 3.12
-        with explained(self._url):
+        with url_errors_explained(self._url):
             # A failed read does not change the position.
             data = retried(self._url, lambda: self._file.read(len(buffer)))
         buffer[: len(data)] = data
@@ -78,11 +78,11 @@ class _RetriedReads(io.RawIOBase):
 
     def readall(self) -> bytes:
         # The inherited readall() requests 8 KiB at a time.
-        with explained(self._url):
+        with url_errors_explained(self._url):
             return bytes(retried(self._url, self._file.read))
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        with explained(self._url):
+        with url_errors_explained(self._url):
             return int(self._file.seek(offset, whence))
 
     def tell(self) -> int:

@@ -6,11 +6,11 @@ from pipelines.report.page import page
 from pipelines.report.write import PAGE, REPORT, shown_name, write_html
 from shards.commands.command import Command
 from shards.commands.flags import WORD, option, positive
-from shards.commands.shown import print_line
+from shards.commands.output import print_line
 from shards.commands.table import called
 from shards.errors import UserError
 from shards.manifest import read_manifest
-from shards.storage.files import read_json, shape_expected
+from shards.storage.files import json_errors_explained, read_json
 from shards.storage.remote import AnyPath, any_path
 
 
@@ -43,7 +43,7 @@ class DrawReport(Command):
                 "manifest says"
             )
         report = read_json(path)
-        with shape_expected(
+        with json_errors_explained(
             path, "copy it from where the dataset was made, or build the dataset again"
         ):
             name = shown_name(self.dataset)

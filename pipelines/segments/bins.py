@@ -6,8 +6,8 @@ import pyarrow as pa
 from pipelines.segments.segment import NUM_BINS
 from shards.range import EVERYTHING, Range
 from shards.storage.remote import AnyPath
-from shards.storage.sparse import spread_of
-from shards.tables import column, open_table, spread_over
+from shards.storage.sparse import hash_range
+from shards.tables import column, open_table, with_hash_range
 
 
 def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = EVERYTHING) -> pa.Table:
@@ -23,7 +23,7 @@ def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = EVERYT
     documents = np.append(np.searchsorted(order, edges), len(order))
     tokens = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[documents]
     table = pa.table({"documents": documents.astype(np.int64), "tokens": tokens})
-    return table if within == EVERYTHING else spread_over(table, within)
+    return table if within == EVERYTHING else with_hash_range(table, within)
 
 
 def holdout_table(order: np.ndarray, holdout: np.ndarray) -> pa.Table:
@@ -46,7 +46,7 @@ class Bins:
     def __init__(self, path: AnyPath) -> None:
         """Read them."""
         table = open_table(path)
-        self._within = spread_of(table.schema)
+        self._within = hash_range(table.schema)
         self.documents = column(table, "documents")
         self.tokens = column(table, "tokens")
 

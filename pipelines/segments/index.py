@@ -10,7 +10,7 @@ from typing import Any
 from pipelines.segments.segment import Segment, SieveCounts, with_suffix
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation, TableEntry
-from shards.paths import within
+from shards.paths import join_checked
 from shards.range import EVERYTHING, Range
 from shards.records import from_json, to_json
 from shards.storage.files import canonical, read_json, write_json
@@ -52,7 +52,7 @@ class PlannedSegment:
 
     def path(self, work: AnyPath) -> AnyPath:
         """Return the stem of its files."""
-        return within(work, self.folder, self.stem)
+        return join_checked(work, self.folder, self.stem)
 
     @property
     def within(self) -> Range:

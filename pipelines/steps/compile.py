@@ -17,7 +17,7 @@ from pipelines.corpus.recipe import SAMPLE
 from pipelines.quality.catalog import PROFILES
 from pipelines.steps.chain import load_chain
 from shards.commands.command import Command
-from shards.commands.shown import print_line
+from shards.commands.output import print_line
 from shards.console import run_module
 
 

@@ -26,19 +26,19 @@ from shards.commands.flags import (
     help_of,
     options_of,
 )
-from shards.commands.shown import MessageFormatter, tell
+from shards.commands.output import MessageFormatter, print_message
 from shards.commands.spelling import did_you_mean, expected
 from shards.commands.table import called_program
 from shards.errors import UserError
-from shards.memory import is_lack_of_memory
+from shards.memory import is_out_of_memory
 
-REFUSED = 2
+EXIT_REFUSED = 2
 """The exit code after an error that the person can fix."""
 
-STOPPED = 130
+EXIT_INTERRUPTED = 130
 """The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
 
-UNREAD = 141
+EXIT_BROKEN_PIPE = 141
 """The exit code when nobody reads the output any more (`| head`), as shells have it: 128 +
 SIGPIPE."""
 
@@ -67,21 +67,25 @@ class Parser(argparse.ArgumentParser):
     """
 
     def __init__(
-        self, *, old: Mapping[str, str] = MappingProxyType({}), first: str = "", **settings: Any
+        self,
+        *,
+        foreign: Mapping[str, str] = MappingProxyType({}),
+        leading_flag: str = "",
+        **settings: Any,
     ) -> None:
         """Make a parser.
 
         Args:
-            old: Flags of other projects, each with the flag of the same meaning here.
-            first: The flag that receives words typed before all flags; "": none.
+            foreign: Flags of other projects, each with the flag of the same meaning here.
+            leading_flag: The flag that receives words typed before all flags; "": none.
             settings: Arguments of argparse.ArgumentParser.
         """
         settings["prog"] = called_program(settings.get("prog", ""))
         super().__init__(allow_abbrev=False, **{"formatter_class": Help, **settings})
         self._groups: dict[str, argparse._ArgumentGroup] = {}
-        self._choices: dict[MutuallyExclusive, argparse._MutuallyExclusiveGroup] = {}
-        self._old = old
-        self._first = first
+        self._exclusive: dict[MutuallyExclusive, argparse._MutuallyExclusiveGroup] = {}
+        self._foreign = foreign
+        self._leading_flag = leading_flag
 
     def group(self, title: str) -> "argparse._ActionsContainer":
         """Return the group of flags that `--help` shows below a title; "": the parser itself."""
@@ -91,12 +95,14 @@ class Parser(argparse.ArgumentParser):
             self._groups[title] = self.add_argument_group(title)
         return self._groups[title]
 
-    def choice(self, either: MutuallyExclusive, title: str) -> "argparse._ActionsContainer":
+    def exclusive_group(
+        self, exclusive: MutuallyExclusive, title: str
+    ) -> "argparse._ActionsContainer":
         """Return a group of mutually exclusive flags within the group of a title."""
-        if either not in self._choices:
-            group = self.group(title).add_mutually_exclusive_group(required=either.required)
-            self._choices[either] = group
-        return self._choices[either]
+        if exclusive not in self._exclusive:
+            group = self.group(title).add_mutually_exclusive_group(required=exclusive.required)
+            self._exclusive[exclusive] = group
+        return self._exclusive[exclusive]
 
     def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
@@ -106,8 +112,8 @@ class Parser(argparse.ArgumentParser):
         for word in words:
             if any("\ud800" <= character <= "\udfff" for character in word):
                 self.error(f"the word {word} is not UTF-8; rename what it names")
-        if self._first and words and not words[0].startswith("-"):
-            words.insert(0, self._first)
+        if self._leading_flag and words and not words[0].startswith("-"):
+            words.insert(0, self._leading_flag)
         return super().parse_known_args(words, namespace)
 
     def parse_args(  # type: ignore[override]  # as above
@@ -152,9 +158,9 @@ class Parser(argparse.ArgumentParser):
         known = self._option_string_actions
         return list(dict.fromkeys(x for x in heads if _FLAG.fullmatch(x) and x not in known))
 
-    def is_old(self, flag: str) -> bool:
+    def is_foreign(self, flag: str) -> bool:
         """Return whether a flag is another project's name for a flag here."""
-        return flag.replace("_", "-") in self._old
+        return flag.replace("_", "-") in self._foreign
 
     def refuse(self, flags: Sequence[str], *, others: Sequence[str] = (), more: str = "") -> None:
         """Raise an error that names the unknown flags with a hint for each, if there are any.
@@ -191,7 +197,7 @@ class Parser(argparse.ArgumentParser):
     def _hint(self, flag: str, others: Sequence[str]) -> str:
         """Return a hint for an unknown flag; "" without one."""
         plain = flag.replace("_", "-")
-        return self._old.get(plain) or did_you_mean(
+        return self._foreign.get(plain) or did_you_mean(
             flag, [*self.flags, *others], likeness=_LIKENESS
         )
 
@@ -233,8 +239,8 @@ def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str)
     said = default_text(option_field)
     stop = "." if said and not text.endswith((".", ")")) else ""
     text = f"{text}{stop}{said}".replace("%", "%%")
-    either = about["either"]
-    place = parser.choice(either, group) if either else parser.group(group)
+    exclusive = about["exclusive"]
+    place = parser.exclusive_group(exclusive, group) if exclusive else parser.group(group)
     if about["named"] == WORD:
         default = None if option_field.default is MISSING else option_field.default
         place.add_argument(name, help=text, default=default, **about["flag"])
@@ -270,17 +276,17 @@ def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
         code = work()
         sys.stdout.flush()
     except KeyboardInterrupt:
-        tell(f"{_short(invocation.program)}: stopped; {invocation.stopped}", start="\n")
-        return STOPPED
+        print_message(f"{_short(invocation.program)}: stopped; {invocation.stopped}", start="\n")
+        return EXIT_INTERRUPTED
     except BrokenPipeError:
         # Leave nothing for the interpreter to flush.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return UNREAD
+        return EXIT_BROKEN_PIPE
     except Exception as error:
         if not (message := _message(error, invocation.stopped)):
             raise
-        tell(f"{_short(invocation.program)}: {message}")
-        return REFUSED
+        print_message(f"{_short(invocation.program)}: {message}")
+        return EXIT_REFUSED
     return code or 0
 
 
@@ -304,7 +310,7 @@ def _message(error: Exception, stopped: str) -> str | None:
             f"Cannot {does} {path}: permission denied. Check its rights and those of the folders "
             f"above it; {stopped}"
         )
-    if not is_lack_of_memory(error):
+    if not is_out_of_memory(error):
         return None
     reason = f" ({error})" if str(error) else ""
     return (
@@ -328,9 +334,9 @@ class Command:
     """The last lines of `--help`."""
     GROUPS: ClassVar[Sequence[str]] = ()
     """The titles that come first in `--help`, in this order."""
-    OLD: ClassVar[Mapping[str, str]] = MappingProxyType({})
+    FOREIGN: ClassVar[Mapping[str, str]] = MappingProxyType({})
     """As of `Parser`."""
-    FIRST: ClassVar[str] = ""
+    LEADING_FLAG: ClassVar[str] = ""
     """As of `Parser`."""
 
     def run(self) -> int | None:
@@ -350,8 +356,8 @@ class Command:
             description=inspect.cleandoc(cls.__doc__ or "").partition("\n\n")[0],
             epilog=cls.EPILOG,
             argument_default=argparse.SUPPRESS,
-            old=cls.OLD,
-            first=cls.FIRST,
+            foreign=cls.FOREIGN,
+            leading_flag=cls.LEADING_FLAG,
         )
         for title in cls.GROUPS:
             parser.group(title)

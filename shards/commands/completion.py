@@ -14,7 +14,7 @@ import shtab
 from shards.commands.command import Command, Parser
 from shards.commands.extras import missing_extra
 from shards.commands.flags import WORD, option
-from shards.commands.shown import print_lines, tell
+from shards.commands.output import print_lines, print_message
 from shards.commands.table import COMMANDS, PROGRAM, Entry
 from shards.console import OTHERS, command_of
 
@@ -67,7 +67,7 @@ def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> s
             _name_files(found)
             commands.choices[name] = found
     for told, names in missing.items():
-        tell(f"{PROGRAM} completion: {', '.join(names)} without flags: {told}")
+        print_message(f"{PROGRAM} completion: {', '.join(names)} without flags: {told}")
     return shtab.complete(root, shell)
 
 

@@ -67,10 +67,10 @@ def end_if_missing(
     if told is None:
         sys.__excepthook__(kind, error, frames)
         return
-    from shards.commands.shown import tell  # noqa: PLC0415 - seldom needed
+    from shards.commands.output import print_message  # noqa: PLC0415 - seldom needed
 
     words = sys.orig_argv
-    tell(f"{words[words.index('-m') + 1]}: {told}")
+    print_message(f"{words[words.index('-m') + 1]}: {told}")
     sys.exit(_REFUSED)
 
 

@@ -124,7 +124,7 @@ def option(
     help: str = "",
     *,
     group: str = "",
-    either: MutuallyExclusive | None = None,
+    exclusive: MutuallyExclusive | None = None,
     flag: str = "",
     metadata: Mapping[str, Any] = MappingProxyType({}),
     **argument: Any,
@@ -137,7 +137,7 @@ def option(
         help: One or two sentences for `--help`, with the unit; "": the text below the field.
         group: The title in `--help` above this flag and those after it; "": the previous field's
             title.
-        either: The group of mutually exclusive flags that it belongs to.
+        exclusive: The group of mutually exclusive flags that it belongs to.
         flag: The flag, if it differs from the name of the field; WORD or REST: no flag.
         metadata: Further metadata of the field.
         argument: Further arguments of argparse's add_argument.
@@ -146,7 +146,7 @@ def option(
         argument = {"action": "store_true", **argument}
     if argument.get("type") in (count, positive, positives):
         argument = {"metavar": "N", **argument}
-    about = {"help": help, "group": group, "either": either, "named": flag}
+    about = {"help": help, "group": group, "exclusive": exclusive, "named": flag}
     return field(default=default, metadata={**about, "flag": argument, **metadata})
 
 
@@ -219,7 +219,7 @@ def options_of(options_class: type[Any], values: Mapping[str, Any]) -> dict[str,
     }
 
 
-def given(options: Any) -> list[str]:
+def non_defaults(options: Any) -> list[str]:
     """Return the names of the options that differ from their defaults."""
     return [
         field.name for field in fields(options) if getattr(options, field.name) != field.default

@@ -4,7 +4,7 @@
 
     verify  40 % | 4.0 MB/s | ETA 0:15
 
-Any other output (`shards.commands.shown`) replaces the line.
+Any other output (`shards.commands.output`) replaces the line.
 """
 
 import importlib
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from html import escape
 from typing import Any, Protocol, TextIO, TypeVar
 
-from shards.commands.shown import message, replace_line, tell
+from shards.commands.output import message, print_message, replace_line
 
 PLAIN_SECONDS = 10.0
 _SECONDS = 1.0
@@ -56,10 +56,10 @@ class Display:
         elif self._is_terminal:
             replace_line(line, stream=self._stream, end="\n" if last else "")
         else:
-            tell(line, stream=self._stream)
+            print_message(line, stream=self._stream)
 
 
-def line_of(
+def progress_line(
     name: str,
     done: float,
     total: float,
@@ -90,7 +90,7 @@ def line_of(
     return " | ".join(parts)
 
 
-def counted(
+def track(
     name: str,
     items: Iterable[T],
     *,
@@ -108,7 +108,7 @@ def counted(
         items: The items.
         total: The sum of all weights.
         weight: Returns the weight of an item.
-        unit: The same as for `line_of`.
+        unit: The same as for `progress_line`.
         stream: The same as for `Display`.
     """
     display = Display(stream)
@@ -116,7 +116,7 @@ def counted(
     done = 0.0
 
     def show(now: float, *, last: bool = False) -> None:
-        line = line_of(name, done, total, seconds=now - start, unit=unit)
+        line = progress_line(name, done, total, seconds=now - start, unit=unit)
         display.show(line, percent=100 * done / max(total, 1), last=last)
 
     for item in items:
@@ -129,11 +129,11 @@ def counted(
         show(time.monotonic(), last=True)
 
 
-def counted_files(name: str, files: Iterable[tuple[str, F]]) -> Iterator[tuple[str, F]]:
+def track_files(name: str, files: Iterable[tuple[str, F]]) -> Iterator[tuple[str, F]]:
     """Yield files with their paths and show from time to time how many bytes are done."""
     waiting = list(files)
     total = sum(entry.bytes for _, entry in waiting)
-    return counted(name, waiting, total=total, weight=lambda file: file[1].bytes, unit="MB")
+    return track(name, waiting, total=total, weight=lambda file: file[1].bytes, unit="MB")
 
 
 class _NotebookBar:

@@ -7,24 +7,24 @@ from pathlib import Path
 
 from shards.commands.command import Command
 from shards.commands.flags import local_path, option, positive
-from shards.commands.shown import print_line
+from shards.commands.output import print_line
 from shards.dataset_commands import dataset_word
 from shards.errors import UserError
-from shards.exports.export import KEPT, WRITTEN, origin_of, write_export
+from shards.exports.export import KEPT, WRITTEN, export_origin, write_export
 from shards.exports.formats import (
     FORMATS,
     LLM_C,
     PREFIX,
     TOKENS_PER_FILE,
-    Settings,
+    ExportSettings,
     check_flags,
     files,
     notes,
 )
-from shards.exports.stream import SplitStream
+from shards.exports.split import ExportedSplit
 from shards.manifest import TRAIN, VALIDATION
 from shards.reader import Dataset
-from shards.removals import removed_by_now
+from shards.removals import current_removals
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,13 +51,13 @@ class ExportFiles(Command):
         output = self.output
         _check_apart(dataset, output)
         settings = self._settings(dataset)
-        newest, removed = removed_by_now(dataset.directory, dataset.manifest)
-        streams = {
-            split: SplitStream(dataset, split, sources=settings.sources, removed=removed)
+        newest, removed = current_removals(dataset.directory, dataset.manifest)
+        splits = {
+            split: ExportedSplit(dataset, split, sources=settings.sources, removed=removed)
             for split in (TRAIN, VALIDATION)
         }
-        planned = files(streams, settings)
-        origin = origin_of(dataset.manifest, newest, settings)
+        planned = files(splits, settings)
+        origin = export_origin(dataset.manifest, newest, settings)
         start = time.perf_counter()
         ways: Counter[str] = Counter()
         num_bytes = 0
@@ -70,7 +70,7 @@ class ExportFiles(Command):
             print_line(f"{size:>16,}  {of:>14}  {file.path}{said}", flush=True)
         seconds = time.perf_counter() - start
         tokens, documents = (
-            sum(getattr(stream, name) for stream in streams.values())
+            sum(getattr(exported, name) for exported in splits.values())
             for name in ("tokens", "documents")
         )
         words = {WRITTEN: "written", KEPT: "were there"}
@@ -81,15 +81,15 @@ class ExportFiles(Command):
             f"{num_bytes:>16,}  bytes in {output}: {tokens:,} tokens of {documents:,} documents; "
             f"{counts}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
         )
-        for note in notes(streams, settings, output):
+        for note in notes(splits, settings, output):
             print_line(note)
 
-    def _settings(self, dataset: Dataset) -> Settings:
+    def _settings(self, dataset: Dataset) -> ExportSettings:
         check_flags(self.to, prefix=self.prefix, tokens_per_file=self.tokens_per_file)
         for source in self.source:
             dataset.check_source(source)
         is_llm_c = self.to == LLM_C
-        return Settings(
+        return ExportSettings(
             format=self.to,
             sources=tuple(sorted(set(self.source or dataset.sources))),
             prefix=(self.prefix or PREFIX) if is_llm_c else "",

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shards.commands.progress import counted_files
+from shards.commands.progress import track_files
 from shards.errors import UserError
-from shards.exports.formats import ExportFile, Settings
+from shards.exports.formats import ExportFile, ExportSettings
 from shards.manifest import Manifest
 from shards.records import sealed, to_json
 from shards.storage.disk import disk_errors_explained
@@ -29,7 +29,7 @@ _OWN = (".lock", TEMPORARY)
 KEPT, LINKED, WRITTEN = "was there", "hard link", "written"
 
 
-def origin_of(manifest: Manifest, newest: Manifest, settings: Settings) -> dict[str, Any]:
+def export_origin(manifest: Manifest, newest: Manifest, settings: ExportSettings) -> dict[str, Any]:
     """Return the origin of an export: everything that its bytes depend on, as JSON.
 
     Args:
@@ -63,7 +63,7 @@ def write_export(
         if not (output / NAME).exists():
             write_json(output / _BEGUN, sealed(origin))
         _check_room(output, [file for file in files if not (output / file.path).exists()])
-        named = counted_files("export", [(file.path, file) for file in files])
+        named = track_files("export", [(file.path, file) for file in files])
         for _, file in named:
             is_there = (output / file.path).exists()
             yield file, KEPT if is_there else _write(output, file, copy=origin["settings"]["copy"])

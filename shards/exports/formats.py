@@ -44,7 +44,7 @@ from typing import Any
 import numpy as np
 
 from shards.errors import UserError
-from shards.exports.stream import SplitStream, StreamChunk
+from shards.exports.split import ExportedShard, ExportedSplit
 from shards.manifest import TRAIN, VALIDATION
 from shards.paths import check_name
 from shards.storage.files import Bytes
@@ -72,7 +72,7 @@ _LINE_BYTES = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Settings:
+class ExportSettings:
     """The content and the layout of an export."""
 
     format: str
@@ -103,60 +103,60 @@ def _file(path: str, size: int, content: Callable[..., Iterable[Bytes]], *of: An
     return ExportFile(path=path, bytes=size, content=partial(content, *of))
 
 
-def _payload(stream: SplitStream, piece: StreamChunk, path: str) -> ExportFile:
-    """Return the file of a piece's tokens alone, linked to its shard if no document is removed."""
+def _payload(exported: ExportedSplit, shard: ExportedShard, path: str) -> ExportFile:
+    """Return the file of a shard's tokens alone, linked to its shard if no document is removed."""
     return ExportFile(
         path=path,
-        bytes=piece.tokens * stream.tokenizer.token_dtype.itemsize,
-        content=partial(stream.blocks, piece.start, piece.stop),
-        same=None if len(piece.removed) else partial(stream.payload, piece),
+        bytes=shard.tokens * exported.tokenizer.token_dtype.itemsize,
+        content=partial(exported.blocks, shard.start, shard.stop),
+        same=None if len(shard.removed) else partial(exported.payload, shard),
     )
 
 
-def _named(stream: SplitStream) -> Iterable[tuple[str, StreamChunk]]:
-    """Yield each piece that has tokens with a name that sorts in the same order: 000007_wudao."""
-    pieces = (piece for piece in stream.pieces if piece.tokens)
-    return ((f"{number:06d}_{piece.source}", piece) for number, piece in enumerate(pieces))
+def _named(exported: ExportedSplit) -> Iterable[tuple[str, ExportedShard]]:
+    """Yield each shard that has tokens with a name that sorts in the same order: 000007_wudao."""
+    shards = (shard for shard in exported.shards if shard.tokens)
+    return ((f"{number:06d}_{shard.source}", shard) for number, shard in enumerate(shards))
 
 
-def _ends(stream: SplitStream, piece: StreamChunk, dtype: str) -> Iterator[Bytes]:
-    yield np.cumsum(stream.lengths(piece)).astype(dtype)
+def _ends(exported: ExportedSplit, shard: ExportedShard, dtype: str) -> Iterator[Bytes]:
+    yield np.cumsum(exported.lengths(shard)).astype(dtype)
 
 
-def _llm_c(stream: SplitStream, split: str, settings: Settings) -> Iterator[ExportFile]:
+def _llm_c(exported: ExportedSplit, split: str, settings: ExportSettings) -> Iterator[ExportFile]:
     """Yield files of about equal size, because llm.c fails at files smaller than a batch."""
     word, first = {TRAIN: ("train", 1), VALIDATION: ("val", 0)}[split]
-    total = -(-stream.tokens // settings.tokens_per_file)
+    total = -(-exported.tokens // settings.tokens_per_file)
     for index in range(total):
-        start, stop = (stream.tokens * edge // total for edge in (index, index + 1))
+        start, stop = (exported.tokens * edge // total for edge in (index, index + 1))
         path = f"{settings.prefix}_{word}_{first + index:06d}.bin"
         size = 4 * _HEADER_INTS + 2 * (stop - start)
-        yield _file(path, size, _with_header, stream, start, stop)
+        yield _file(path, size, _with_header, exported, start, stop)
 
 
-def _with_header(stream: SplitStream, start: int, stop: int) -> Iterator[Bytes]:
+def _with_header(exported: ExportedSplit, start: int, stop: int) -> Iterator[Bytes]:
     header = np.zeros(_HEADER_INTS, "<i4")
     header[:3] = _MAGIC, _VERSION, stop - start
     yield header
     if start == 0:
-        yield np.array([stream.tokenizer.special["eos"]], "<u2")
-    yield from stream.blocks(max(start - 1, 0), stop - 1)
+        yield np.array([exported.tokenizer.special["eos"]], "<u2")
+    yield from exported.blocks(max(start - 1, 0), stop - 1)
 
 
-def _datatrove(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
-    for name, piece in _named(stream):
+def _datatrove(exported: ExportedSplit, split: str, _: ExportSettings) -> Iterator[ExportFile]:
+    for name, shard in _named(exported):
         path = f"{split}/{name}.ds"
-        yield _payload(stream, piece, path)
-        yield _file(f"{path}.index", 8 * piece.documents, _ends, stream, piece, "<u8")
-        yield _file(f"{path}.metadata", 0, _metadata, stream, piece)
-        if piece.prompts:
-            yield _file(f"{path}.loss", piece.tokens, stream.loss, piece)
+        yield _payload(exported, shard, path)
+        yield _file(f"{path}.index", 8 * shard.documents, _ends, exported, shard, "<u8")
+        yield _file(f"{path}.metadata", 0, _metadata, exported, shard)
+        if shard.prompts:
+            yield _file(f"{path}.loss", shard.tokens, exported.loss, shard)
 
 
-def _metadata(stream: SplitStream, piece: StreamChunk) -> Iterator[Bytes]:
-    tokenizer = stream.tokenizer
+def _metadata(exported: ExportedSplit, shard: ExportedShard) -> Iterator[Bytes]:
+    tokenizer = exported.tokenizer
     size = tokenizer.token_dtype.itemsize
-    yield f"{tokenizer.name}|{size}\n{piece.tokens}\n{_humanized(piece.tokens)}".encode()
+    yield f"{tokenizer.name}|{size}\n{shard.tokens}\n{_humanized(shard.tokens)}".encode()
 
 
 def _humanized(count: int) -> str:
@@ -170,18 +170,18 @@ def _humanized(count: int) -> str:
     return f"{count / 1000**power:.{digits}f} {['', *'kMGTPEZYR'][power]}T"
 
 
-def _olmo(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
-    for name, piece in _named(stream):
-        yield _payload(stream, piece, f"{split}/{name}.npy")
-        size = _LINE_BYTES * piece.documents
-        yield _file(f"{split}/{name}.csv.gz", size, _csv, stream, piece)
-        if stream.prompts:
-            yield _file(f"{split}_label_mask/{name}.npy", piece.tokens, stream.loss, piece)
+def _olmo(exported: ExportedSplit, split: str, _: ExportSettings) -> Iterator[ExportFile]:
+    for name, shard in _named(exported):
+        yield _payload(exported, shard, f"{split}/{name}.npy")
+        size = _LINE_BYTES * shard.documents
+        yield _file(f"{split}/{name}.csv.gz", size, _csv, exported, shard)
+        if exported.prompts:
+            yield _file(f"{split}_label_mask/{name}.npy", shard.tokens, exported.loss, shard)
 
 
-def _csv(stream: SplitStream, piece: StreamChunk) -> Iterator[Bytes]:
+def _csv(exported: ExportedSplit, shard: ExportedShard) -> Iterator[Bytes]:
     packer = zlib.compressobj(wbits=_GZIP)
-    edges = np.concatenate([[0], np.cumsum(stream.lengths(piece))]).tolist()
+    edges = np.concatenate([[0], np.cumsum(exported.lengths(shard))]).tolist()
     for first in range(0, len(edges) - 1, _LINES_AT_ONCE):
         rows = zip(edges[first : first + _LINES_AT_ONCE], edges[first + 1 :], strict=False)
         text = "".join(f"{start},{stop}\n" for start, stop in rows)
@@ -189,16 +189,16 @@ def _csv(stream: SplitStream, piece: StreamChunk) -> Iterator[Bytes]:
     yield packer.flush()
 
 
-def _numpy(stream: SplitStream, split: str, _: Settings) -> Iterator[ExportFile]:
-    dtype = stream.tokenizer.token_dtype.str
-    for name, piece in _named(stream):
-        tokens = partial(stream.blocks, piece.start, piece.stop)
-        yield _array(f"{split}/{name}.npy", dtype, piece.tokens, tokens)
-        ends = partial(_ends, stream, piece, "<i8")
-        yield _array(f"{split}_ends/{name}.npy", "<i8", piece.documents, ends)
-        if stream.prompts:
-            loss = partial(stream.loss, piece)
-            yield _array(f"{split}_loss/{name}.npy", "|b1", piece.tokens, loss)
+def _numpy(exported: ExportedSplit, split: str, _: ExportSettings) -> Iterator[ExportFile]:
+    dtype = exported.tokenizer.token_dtype.str
+    for name, shard in _named(exported):
+        tokens = partial(exported.blocks, shard.start, shard.stop)
+        yield _array(f"{split}/{name}.npy", dtype, shard.tokens, tokens)
+        ends = partial(_ends, exported, shard, "<i8")
+        yield _array(f"{split}_ends/{name}.npy", "<i8", shard.documents, ends)
+        if exported.prompts:
+            loss = partial(exported.loss, shard)
+            yield _array(f"{split}_loss/{name}.npy", "|b1", shard.tokens, loss)
 
 
 def _array(path: str, dtype: str, length: int, blocks: Callable[[], Iterable[Bytes]]) -> ExportFile:
@@ -216,7 +216,7 @@ def _array(path: str, dtype: str, length: int, blocks: Callable[[], Iterable[Byt
 class ExportFormat:
     """A format of an export."""
 
-    files: Callable[[SplitStream, str, Settings], Iterator[ExportFile]]
+    files: Callable[[ExportedSplit, str, ExportSettings], Iterator[ExportFile]]
     """Returns the files of a split."""
     opened: str
     """A template that shows how the other project opens the export; output, prefix, size, bits and
@@ -266,7 +266,7 @@ def check_flags(to: str, *, prefix: str | None, tokens_per_file: int | None) -> 
             )
 
 
-def files(splits: Mapping[str, SplitStream], settings: Settings) -> list[ExportFile]:
+def files(splits: Mapping[str, ExportedSplit], settings: ExportSettings) -> list[ExportFile]:
     """Return the files of all splits; validation, which is small, comes first.
 
     Raises:
@@ -286,9 +286,9 @@ def files(splits: Mapping[str, SplitStream], settings: Settings) -> list[ExportF
     ]
 
 
-def _check_llm_c(stream: SplitStream, settings: Settings) -> None:
+def _check_llm_c(exported: ExportedSplit, settings: ExportSettings) -> None:
     """Check that a dataset fits llm.c."""
-    tokenizer = stream.tokenizer
+    tokenizer = exported.tokenizer
     if tokenizer.token_dtype.itemsize != np.dtype("<u2").itemsize:
         raise UserError(
             f"--to llm.c writes tokens as uint16, which ends at 65,535; the tokenizer "
@@ -304,20 +304,22 @@ def _check_llm_c(stream: SplitStream, settings: Settings) -> None:
         )
 
 
-def notes(splits: Mapping[str, SplitStream], settings: Settings, output: object) -> Iterator[str]:
+def notes(
+    splits: Mapping[str, ExportedSplit], settings: ExportSettings, output: object
+) -> Iterator[str]:
     """Yield notes for the user about an export.
 
     The last line shows how the other project opens the export.
     """
     train = splits[TRAIN]
-    if removed := sum(stream.removed for stream in splits.values()):
+    if removed := sum(exported.removed for exported in splits.values()):
         yield f"{removed:,} removed documents were left out"
     if len(train.sources) > 1:
         yield (
             f"{len(train.sources)} sources follow one another, as in the dataset "
             f"({', '.join(train.sources)}): to mix them, export each with --source"
         )
-    prompts = sum(stream.prompts for stream in splits.values())
+    prompts = sum(exported.prompts for exported in splits.values())
     if prompts and settings.format == LLM_C:
         yield (
             f"{prompts:,} documents begin with tokens that carry no loss, which {LLM_C} "

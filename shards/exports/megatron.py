@@ -14,7 +14,7 @@ from pathlib import Path
 
 from shards.commands.table import called
 from shards.errors import UserError
-from shards.maintenance.place import NodeShare, require
+from shards.maintenance.place import NodeShare, check_files_present
 from shards.manifest import TRAIN, VALIDATION
 from shards.published import fetch
 from shards.reader import Dataset
@@ -28,7 +28,7 @@ _KEYS = {TRAIN: "train", VALIDATION: "valid"}
 
 
 @dataclass(frozen=True, kw_only=True)
-class Weighted:
+class WeightedShard:
     """A shard in a blend."""
 
     prefix: Path
@@ -38,10 +38,10 @@ class Weighted:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Blends:
+class MegatronBlend:
     """The shards of both splits."""
 
-    splits: dict[str, tuple[Weighted, ...]]
+    splits: dict[str, tuple[WeightedShard, ...]]
     """The shards of each split by Megatron's names, train and valid; no empty splits."""
     num_empty: int
     """The number of shards without a token, which are left out."""
@@ -68,7 +68,7 @@ class Blends:
         return "; ".join([*counts, f"empty shards left out: {self.num_empty:,}"])
 
 
-def _check(splits: dict[str, list[Weighted]], data: Sequence[str]) -> None:
+def _check(splits: dict[str, list[WeightedShard]], data: Sequence[str]) -> None:
     if not splits["train"]:
         raise UserError(f"{' '.join(data)}: there is no token to train on.")
     for shards in splits.values():
@@ -82,11 +82,11 @@ def _check(splits: dict[str, list[Weighted]], data: Sequence[str]) -> None:
             raise UserError(f"{' '.join(data)}: Megatron takes weights above 0 only; leave it out.")
 
 
-def _pairs(shards: Sequence[Weighted]) -> list[str]:
+def _pairs(shards: Sequence[WeightedShard]) -> list[str]:
     return [text for shard in shards for text in (f"{shard.weight:.9g}", str(shard.prefix))]
 
 
-def blends(data: Sequence[str]) -> Blends:
+def megatron_blend(data: Sequence[str]) -> MegatronBlend:
     """Return the blends of data, which are named as for `--data` of a training run.
 
     Without weights a shard weighs as much as it has tokens, so that all text is read equally often.
@@ -97,15 +97,15 @@ def blends(data: Sequence[str]) -> Blends:
             shards for Megatron.
         DamageError: a file of a shard is missing or cut short.
     """
-    splits: dict[str, list[Weighted]] = {key: [] for key in _KEYS.values()}
+    splits: dict[str, list[WeightedShard]] = {key: [] for key in _KEYS.values()}
     num_empty = 0
     given = parse_blend(Blend(start=0, data=tuple(data)))
-    local = [each.brought(fetch) for each in given]
+    local = [each.downloaded(fetch) for each in given]
     datasets = [Dataset.open(each.dataset) for each in local]
     check_tokenizers(datasets)
     for each, dataset in zip(local, datasets, strict=True):
         dataset.check_source(each.source)
-        require(dataset, NodeShare(scatters=(0,), num_scatters=1))
+        check_files_present(dataset, NodeShare(scatters=(0,), num_scatters=1))
         folder = Path(str(dataset.directory)).absolute()
         for split, key in _KEYS.items():
             entries = dataset.manifest.shards(each.source, split=split)
@@ -121,9 +121,9 @@ def blends(data: Sequence[str]) -> Blends:
             for entry in filled:
                 factor = 1 if each.weight is None else each.weight / tokens
                 prefix, weight = folder / entry.path, factor * entry.tokens
-                splits[key].append(Weighted(prefix=prefix, tokens=entry.tokens, weight=weight))
+                splits[key].append(WeightedShard(prefix=prefix, tokens=entry.tokens, weight=weight))
     _check(splits, data)
-    return Blends(
+    return MegatronBlend(
         splits={key: tuple(shards) for key, shards in splits.items() if shards},
         num_empty=num_empty,
     )

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
-from shards.commands.progress import counted, counted_files
+from shards.commands.progress import track, track_files
 from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from shards.maintenance.erasure import Erasure
@@ -43,7 +43,7 @@ from shards.merged import (
     num_signature_files,
     write_merged_shard,
 )
-from shards.paths import FOLDERS, check_links, within
+from shards.paths import FOLDERS, check_links, join_checked
 from shards.range import Range
 from shards.reader import Dataset
 from shards.records import sealed, unsealed
@@ -52,8 +52,8 @@ from shards.storage.files import (
     canonical,
     files,
     intact,
+    json_errors_explained,
     read_json,
-    shape_expected,
     write_json,
 )
 from shards.storage.remote import AnyPath
@@ -135,7 +135,7 @@ class Compaction:
 
     def _check(self) -> None:
         """Read all files of the members, so that no damage is written under a new checksum."""
-        for path, entry in counted_files("check", self._files()):
+        for path, entry in track_files("check", self._files()):
             if not intact(self.directory / path, entry):
                 raise DamageError(
                     f"{self.directory / path} is missing or damaged, and nothing was compacted: "
@@ -150,7 +150,9 @@ class Compaction:
         last = self.manifest.last_generation
         if not path.exists():
             return
-        with shape_expected(path, "run the command that was making it (--append or --watch)"):
+        with json_errors_explained(
+            path, "run the command that was making it (--append or --watch)"
+        ):
             begun: bool = read_json(path).get("number", 0) > last
         if begun:
             raise UserError(
@@ -221,7 +223,7 @@ class Compaction:
         num_bytes = sum(entry.bytes for _, entry in self._files())
         yield f"{num_bytes:>16,}  bytes are checked first"
         self._check()
-        parts = counted("compact", self.parts, total=len(self.parts), unit="parts")
+        parts = track("compact", self.parts, total=len(self.parts), unit="parts")
         for number, part in enumerate(parts, 1):
             record = self._finished(part)
             if record is None:
@@ -241,7 +243,9 @@ class Compaction:
         return record if whole else None
 
     def _record_path(self, part: CompactedRange) -> AnyPath:
-        return within(self._records, part.folder, f"{part.name}-{part.index:05}-{part.total}.json")
+        return join_checked(
+            self._records, part.folder, f"{part.name}-{part.index:05}-{part.total}.json"
+        )
 
     def _write(self, part: CompactedRange) -> PartRecord:
         """Write the files of a part, then its record."""
@@ -257,7 +261,7 @@ class Compaction:
     def _write_shard(self, part: CompactedRange) -> ShardEntry:
         prefix = "validation-" if part.folder == VALIDATION else ""
         return write_merged_shard(
-            within(self._folder, part.name, f"{prefix}{part.index:05}"),
+            join_checked(self._folder, part.name, f"{prefix}{part.index:05}"),
             self._sources[part.name].slices(part.folder, part.within),
             directory=self.directory,
             dtype=self.manifest.tokenizer.token_dtype,
@@ -268,7 +272,7 @@ class Compaction:
         tables = merged_tables(held, part.within, rows=sum(each.footer.num_rows for each in held))
         if part.folder == "rejects":
             tables = (rows for rows in tables if rows.num_rows)
-        path = within(self._folder, part.folder, f"{part.name}-{part.index:05}.parquet")
+        path = join_checked(self._folder, part.folder, f"{part.name}-{part.index:05}.parquet")
         return write_parquet(path, tables, directory=self.directory)
 
     def _write_signatures(self, part: CompactedRange) -> TableEntry:
@@ -281,7 +285,7 @@ class Compaction:
                     rows = open_between(self.directory / entry.path, _HASHES[kind], **edges)
                     tables.append(self.erasure.without(rows, kind=kind, generation=member.name))
         rows = merged_signatures(tables, part.within)
-        path = within(self._folder, SIGNATURES, f"{part.name}-{part.index:05}.arrow")
+        path = join_checked(self._folder, SIGNATURES, f"{part.name}-{part.index:05}.arrow")
         return write_entry(path, rows, directory=self.directory)
 
     # The end
@@ -301,7 +305,7 @@ class Compaction:
                 for source in self._sources
             },
             **{folder: self._made("tables", folder) for folder in (*TABLES, SIGNATURES)},
-            accounting=added([self.erasure.accounting(member) for member in self.members]),
+            accounting=sum_accounts([self.erasure.accounting(member) for member in self.members]),
             libraries=self._libraries(),
         )
         manifest = replace(
@@ -337,11 +341,11 @@ class Compaction:
         return {name: " and ".join(sorted(found)) for name, found in versions.items()}
 
 
-def added(accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def sum_accounts(accounts: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the sums of accounts, key by key."""
     sums: dict[str, Any] = {}
     for key in sorted({key for account in accounts for key in account}):
         values = [account[key] for account in accounts if key in account]
         nested = isinstance(values[0], Mapping)
-        sums[key] = added(values) if nested else sum(values)
+        sums[key] = sum_accounts(values) if nested else sum(values)
     return sums

@@ -27,18 +27,18 @@ from numpy.typing import NDArray
 from shards.manifest import REPORT, Generation
 from shards.reader import Dataset
 from shards.removals import Rows
-from shards.storage.arrow import read_all
+from shards.storage.arrow import read_table
 from shards.storage.files import (
     FileEntry,
+    json_errors_explained,
     read_json,
-    shape_expected,
+    read_verified,
     size_if_there,
-    whole_bytes,
     write_json,
 )
 from shards.storage.remote import AnyPath
 from shards.tables import column
-from shards.text_hash import BARE, digest, fold, whole
+from shards.text_hash import ERASED_ORDER, digest, fold, whole
 
 PAGE = "report.html"
 """The page about the run that made a dataset; `pipelines.report` writes it and REPORT."""
@@ -102,7 +102,7 @@ class Erasure:
             for entry in generation.signatures if len(orders) else ():
                 if entry.source == "exact":
                     path = self.dataset.directory / entry.path
-                    table = read_all(whole_bytes(path, entry), path)
+                    table = read_table(read_verified(path, entry), path)
                     rows = np.isin(column(table, "order"), orders)
                     halves = (column(table, f"hash_{half}")[rows] for half in ("high", "low"))
                     found += whole(*halves)
@@ -158,7 +158,7 @@ class Erasure:
             return rows
         if kind != "exact":
             return rows.filter(pa.array(~erased))
-        bare = pa.array(np.where(erased, np.uint64(BARE), order))
+        bare = pa.array(np.where(erased, np.uint64(ERASED_ORDER), order))
         index = rows.schema.get_field_index("order")
         return rows.set_column(index, rows.schema.field(index), bare)
 
@@ -183,7 +183,9 @@ class Erasure:
         directory, changed = self.dataset.directory, []
         if size_if_there(directory / REPORT) >= 0:
             report = read_json(directory / REPORT)
-            with shape_expected(directory / REPORT, "delete it, so that no text is left in it"):
+            with json_errors_explained(
+                directory / REPORT, "delete it, so that no text is left in it"
+            ):
                 accounts = {
                     source: {key: value for key, value in account.items() if key != "groups"}
                     for source, account in report.get("accounting", {}).items()
@@ -200,7 +202,7 @@ class Erasure:
 
 def _kept_rows(path: AnyPath, entry: FileEntry, orders: NDArray[np.uint64]) -> list[dict[str, Any]]:
     """Return group and bytes of the kept rows of an audit table that have one of the orders."""
-    with pq.ParquetFile(pa.py_buffer(whole_bytes(path, entry))) as file:
+    with pq.ParquetFile(pa.py_buffer(read_verified(path, entry))) as file:
         present = set(file.schema_arrow.names)
         names = [name for name in ("order", "verdict", "group", "bytes") if name in present]
         table = file.read(names)

@@ -26,7 +26,7 @@ from shards.manifest import ShardEntry
 from shards.reader import Dataset
 from shards.storage.arrow import reraise_as_damage
 from shards.storage.disk import disk_errors_explained
-from shards.tables import plain
+from shards.tables import without_dictionary
 
 _TEXT = pa.large_string()
 _POSITION = re.compile("0|[1-9][0-9]{0,17}")
@@ -137,7 +137,7 @@ _NO_TEXTS = pa.chunked_array([], _TEXT)
 
 def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a column as large_string."""
-    return plain(column).cast(_TEXT)
+    return without_dictionary(column).cast(_TEXT)
 
 
 def _regex(pattern: str) -> str:

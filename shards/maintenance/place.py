@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from shards.commands.progress import counted_files
+from shards.commands.progress import track_files
 from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from shards.maintenance.verify import check_file
@@ -75,7 +75,7 @@ def needed_files(manifest: Manifest, share: NodeShare) -> Iterator[tuple[str, Fi
             yield from shard.named_files()
 
 
-def require(dataset: Dataset, share: NodeShare) -> None:
+def check_files_present(dataset: Dataset, share: NodeShare) -> None:
     """Check that all files of a share exist with the right size.
 
     Contents are not read, so that a run can check this whenever it starts.
@@ -126,7 +126,7 @@ def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str
     """
     _check_target(dataset, to)
     with lock_dir(to):
-        for path, entry in counted_files("place", needed_files(dataset.manifest, share)):
+        for path, entry in track_files("place", needed_files(dataset.manifest, share)):
             copied = check_file(to / path, entry) is not None
             if copied:
                 _copy(dataset.directory / path, to / path, entry)

@@ -8,10 +8,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from shards.commands.progress import counted_files
+from shards.commands.progress import track_files
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
-from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry, check_whereabouts
+from shards.manifest import TRAIN, VALIDATION, ShardEntry, TokenizerEntry, check_file_locations
 from shards.reader import Dataset, Shard
 from shards.removals import check_removals
 from shards.storage.files import FileEntry, crc32c, size_if_there
@@ -30,9 +30,9 @@ def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterat
     Raises:
         DamageError: A link leads out of the folder.
     """
-    check_whereabouts(dataset.directory, dataset.manifest)
+    check_file_locations(dataset.directory, dataset.manifest)
     damaged: set[str] = set()
-    for path, entry in counted_files("verify", dataset.manifest.files()):
+    for path, entry in track_files("verify", dataset.manifest.files()):
         if problem := check_file(dataset.directory / path, entry):
             damaged.add(path)
             if needed is None or path in needed or size_if_there(dataset.directory / path) >= 0:

@@ -13,8 +13,8 @@ from shards.sampling.windows import (
     DocumentSpan,
     WindowSpec,
     WindowVocabulary,
+    document_spans,
     foreign_token,
-    span_pieces,
     window_span,
 )
 
@@ -27,15 +27,15 @@ last target follows the last token."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Pieces:
-    """The pieces of a batch, in the order of the text; each field is int64[pieces]."""
+class BatchSpans:
+    """The spans of a batch, in the order of the text; each field is int64[spans]."""
 
     windows: NDArray[np.int64]
-    """The row of the batch that contains the piece."""
+    """The row of the batch that contains the span."""
     starts: NDArray[np.int64]
-    """The index in that row at which the piece starts."""
+    """The index in that row at which the span starts."""
     rows: NDArray[np.int64]
-    """The row of the piece's document in the window's shard."""
+    """The row of the span's document in the window's shard."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -51,22 +51,22 @@ class Batch:
     target carries loss; targets in prompts and removed documents do not. False in the padding."""
     lengths: NDArray[np.int64]
     """The number of tokens of each row without padding, `[CLS]` tokens included."""
-    pieces: Pieces | None
-    """The pieces of documents: always set for GLM windows, on request for causal ones."""
+    spans: BatchSpans | None
+    """The spans of documents: always set for GLM windows, on request for causal ones."""
 
     def cu_seqlens(self) -> NDArray[np.int32]:
         """Return the starts of all sequences in the flattened batch, followed by its size.
 
-        Each piece of a document is a sequence, and so is the padding of a row: attention within
+        Each span of a document is a sequence, and so is the padding of a row: attention within
         sequences never crosses documents.
 
         Raises:
             ValueError: the batch was read without boundaries.
         """
-        if self.pieces is None:
+        if self.spans is None:
             raise ValueError("this batch was read without boundaries: ask for boundaries=True")
         num_rows, width = self.tokens.shape
-        starts = self.pieces.windows * width + self.pieces.starts
+        starts = self.spans.windows * width + self.spans.starts
         padding = (np.arange(num_rows) * width + self.lengths)[self.lengths < width]
         edges = np.sort(np.concatenate([starts, padding, [num_rows * width]]))
         return edges.astype(np.int32)
@@ -89,7 +89,7 @@ def read_batch(
         phases: the rotation of its ring in tokens.
         spec: how shards are cut into windows.
         vocabulary: the vocabulary that all datasets share.
-        boundaries: whether to return the pieces of causal windows too, which takes a search in each
+        boundaries: whether to return the spans of causal windows too, which takes a search in each
             shard.
 
     Raises:
@@ -103,23 +103,23 @@ def read_batch(
             return batch
     text = np.full((len(shards), _row_width(spec)), vocabulary.pad, np.int64)
     loss = np.zeros(text.shape, np.bool_)
-    pieces: list[list[DocumentSpan]] = []
+    spans: list[list[DocumentSpan]] = []
     edges: list[list[int]] = []
     for i, shard in enumerate(shards):
         begin, end = window_span(
             shard, int(windows[i]), spec=spec, vocabulary=vocabulary, phase=int(phases[i])
         )
-        pieces.append(span_pieces(shard, begin, end))
+        spans.append(document_spans(shard, begin, end))
         row = text[i], loss[i]
-        edges.append(_lay(shard, pieces[i], row, head=vocabulary.cls, num_heads=spec.num_cls))
+        edges.append(_lay(shard, spans[i], row, head=vocabulary.cls, num_heads=spec.num_cls))
         if spec.kind == "causal":
             length, target = edges[i][-1], end % shard.entry.tokens
             rest = text[i, length:], loss[i, length:]
-            _lay(shard, span_pieces(shard, target, target + 1), rest)
+            _lay(shard, document_spans(shard, target, target + 1), rest)
     _check_tokens(text.view(np.uint64), shards, vocabulary)
     lengths = np.array([row_edges[-1] for row_edges in edges], np.int64)
-    table = _piece_table(pieces, edges) if boundaries or spec.kind == "glm" else None
-    return _batch(text, loss, lengths=lengths, spec=spec, pieces=table)
+    table = _span_table(spans, edges) if boundaries or spec.kind == "glm" else None
+    return _batch(text, loss, lengths=lengths, spec=spec, spans=table)
 
 
 def _check_tokens(
@@ -140,50 +140,50 @@ def _row_width(spec: WindowSpec) -> int:
 
 
 def _lay(
-    shard: Shard, pieces: Sequence[DocumentSpan], row: _Row, *, head: int = 0, num_heads: int = 0
+    shard: Shard, spans: Sequence[DocumentSpan], row: _Row, *, head: int = 0, num_heads: int = 0
 ) -> list[int]:
-    """Write pieces into a row end to end; return the start of each and the end of the last one.
+    """Write spans into a row end to end; return the start of each and the end of the last one.
 
-    The token `head` is put in front of each of the first `num_heads` pieces.
+    The token `head` is put in front of each of the first `num_heads` spans.
     """
     text, loss = row
     edges = [0]
-    for i, piece in enumerate(pieces):
+    for i, span in enumerate(spans):
         start = edges[-1]
         if i < num_heads:
             text[start] = head
             start += 1
-        stop = start + piece.end - piece.begin
-        text[start:stop] = shard.tokens[piece.begin : piece.end]
-        loss[start + _num_prompt_tokens(shard, piece) : stop] = True
+        stop = start + span.end - span.begin
+        text[start:stop] = shard.tokens[span.begin : span.end]
+        loss[start + _num_prompt_tokens(shard, span) : stop] = True
         edges.append(stop)
     return edges
 
 
-def _num_prompt_tokens(shard: Shard, piece: DocumentSpan) -> int:
-    """Return how many tokens from the piece's start on belong to its document's prompt.
+def _num_prompt_tokens(shard: Shard, span: DocumentSpan) -> int:
+    """Return how many tokens from the span's start on belong to its document's prompt.
 
     Raises:
         DamageError: the prompt is negative, or not shorter than the document.
     """
-    if shard.plain:
+    if shard.is_unmasked:
         return 0
-    prompt, length = int(shard.prompts[piece.row]), int(shard.lengths[piece.row])
+    prompt, length = int(shard.prompts[span.row]), int(shard.lengths[span.row])
     if not 0 <= prompt < length:
-        what = f"document {piece.row} has {length} tokens, of which {prompt} are its prompt"
+        what = f"document {span.row} has {length} tokens, of which {prompt} are its prompt"
         raise shard.damage(ARROW, what)
-    return max(0, int(shard.offsets[piece.row]) + prompt - piece.begin)
+    return max(0, int(shard.offsets[span.row]) + prompt - span.begin)
 
 
-def _piece_table(
-    pieces: Sequence[Sequence[DocumentSpan]], edges: Sequence[Sequence[int]]
-) -> Pieces:
-    """Combine the pieces of all rows, using the edges that `_lay` returned for each row."""
-    counts = np.array([len(row_pieces) for row_pieces in pieces], np.int64)
-    return Pieces(
-        windows=np.repeat(np.arange(len(pieces)), counts),
+def _span_table(
+    spans: Sequence[Sequence[DocumentSpan]], edges: Sequence[Sequence[int]]
+) -> BatchSpans:
+    """Combine the spans of all rows, using the edges that `_lay` returned for each row."""
+    counts = np.array([len(row_spans) for row_spans in spans], np.int64)
+    return BatchSpans(
+        windows=np.repeat(np.arange(len(spans)), counts),
         starts=np.array([start for row_edges in edges for start in row_edges[:-1]], np.int64),
-        rows=np.array([piece.row for row_pieces in pieces for piece in row_pieces], np.int64),
+        rows=np.array([span.row for row_spans in spans for span in row_spans], np.int64),
     )
 
 
@@ -193,7 +193,7 @@ def _batch(
     *,
     lengths: NDArray[np.int64],
     spec: WindowSpec,
-    pieces: Pieces | None,
+    spans: BatchSpans | None,
 ) -> Batch:
     """Return the batch of assembled rows, cut to the width that its kind of window needs."""
     targets: NDArray[np.int64] | None = None
@@ -202,9 +202,7 @@ def _batch(
     else:
         width = max(1, -(-int(lengths.max(initial=0)) // _MULTIPLE)) * _MULTIPLE
         tokens, loss_mask = text[:, :width], loss[:, :width]
-    return Batch(
-        tokens=tokens, targets=targets, loss_mask=loss_mask, lengths=lengths, pieces=pieces
-    )
+    return Batch(tokens=tokens, targets=targets, loss_mask=loss_mask, lengths=lengths, spans=spans)
 
 
 def _copy_runs(
@@ -221,7 +219,7 @@ def _copy_runs(
     removed documents.
     """
     distinct = set(shards)
-    if not all(shard.plain for shard in distinct):
+    if not all(shard.is_unmasked for shard in distinct):
         return None
     single = len(distinct) == 1
     num_tokens = (
@@ -245,7 +243,7 @@ def _copy_runs(
     _check_tokens(runs, shards, vocabulary)
     text = runs.astype(np.int64)
     lengths = np.full(len(shards), spec.length)
-    return _batch(text, np.ones(text.shape, np.bool_), lengths=lengths, spec=spec, pieces=None)
+    return _batch(text, np.ones(text.shape, np.bool_), lengths=lengths, spec=spec, spans=None)
 
 
 def _runs(tokens: NDArray[np.unsignedinteger[Any]], width: int) -> NDArray[np.unsignedinteger[Any]]:

@@ -1,4 +1,4 @@
-"""The data of a run: weighted datasets or sources, which may change at given positions.
+"""The data of a training run: weighted datasets or sources, which may change at given positions.
 
 DIR             a dataset, all its sources
 DIR@n           the dataset as it was at manifest number n
@@ -7,7 +7,7 @@ DIR=0.3         any of these with a weight
 
 DIR may be hf:OWNER/NAME[@REVISION], a published dataset, which is first downloaded to a folder.
 
-    Mix, as the user writes it ── open_mixture ──▶ Mixture: streams and stages, for a Sampler
+    Blends, as the user writes them ── open_mixture ──▶ Mixture: streams and stages, for a Sampler
 """
 
 import re
@@ -69,7 +69,7 @@ class WeightedData:
         directory = self.directory
         return self._in(directory.absolute()) if isinstance(directory, Path) else self
 
-    def brought(self, where: Callable[[HubName], object]) -> "WeightedData":
+    def downloaded(self, where: Callable[[HubName], object]) -> "WeightedData":
         """Return the same data at the place that a function returns for their name on the hub.
 
         Data in a folder are returned unchanged.
@@ -80,7 +80,7 @@ class WeightedData:
         at = "" if self.number is None else f"@{self.number}"
         return replace(self, dataset=f"{directory}{at}")
 
-    def names(self, stream: Stream) -> bool:
+    def includes(self, stream: Stream) -> bool:
         """Return whether a stream belongs to these data, at any manifest number."""
         same_source = self.source in (None, stream.name.split("/")[1])
         return same_source and stream.dataset.directory == self.directory
@@ -137,7 +137,7 @@ class Blend:
 
 @dataclass(frozen=True, kw_only=True)
 class Mixture:
-    """The streams of all mixes with their weights, in the form that a sampler takes."""
+    """The streams of all blends with their weights, in the form that a sampler takes."""
 
     streams: tuple[Stream, ...]
     stages: tuple[MixtureStage, ...]
@@ -148,40 +148,40 @@ class Mixture:
         return tuple({stream.dataset.directory: stream.dataset for stream in self.streams}.values())
 
 
-def open_mixture(mixes: Sequence[Blend], *, stride: int) -> Mixture:
-    """Return the streams and stages of mixes; `stride` is that of the windows that are drawn.
+def open_mixture(blends: Sequence[Blend], *, stride: int) -> Mixture:
+    """Return the streams and stages of blends; `stride` is that of the windows that are drawn.
 
-    A stream that several mixes draw from is taken from the last of them, so that the newest
-    manifest number of a dataset decides which documents are removed. A mix with the same weights as
-    the previous one continues the previous stage, so that new removals alone change no draw.
+    A stream of several blends is opened as the last of them names it, so that the newest manifest
+    number of a dataset decides which documents are removed. A blend with the same weights as the
+    previous one continues the previous stage, so that new removals alone change no draw.
 
     Raises:
         UserError: data do not exist, are given twice, or lack a weight that others have.
     """
     streams: dict[str, Stream] = {}
     stages: list[MixtureStage] = []
-    datasets = _open_all(mixes)
-    for mix in mixes:
+    datasets = _open_all(blends)
+    for blend in blends:
         weights: dict[str, float] = {}
-        for data in parse_blend(mix):
+        for data in parse_blend(blend):
             for stream, weight in _spread_weight(data, datasets[data.dataset], stride=stride):
                 if stream.name in weights:
                     raise UserError(f"{data}: its stream {stream.name} is given twice.")
                 weights[stream.name] = weight
                 streams[stream.name] = stream
-        weights = dict(mix.weights) or _drawable(weights, parse_blend(mix))
+        weights = dict(blend.weights) or _drawable(weights, parse_blend(blend))
         if not stages or weights != stages[-1].weights:
-            stages.append(MixtureStage(start=mix.start, weights=weights))
+            stages.append(MixtureStage(start=blend.start, weights=weights))
     return Mixture(streams=tuple(streams.values()), stages=tuple(stages))
 
 
-def _drawable(weights: dict[str, float], mix: Sequence[WeightedData]) -> dict[str, float]:
+def _drawable(weights: dict[str, float], blend: Sequence[WeightedData]) -> dict[str, float]:
     """Return weights derived from sizes; weights too small to be drawn are raised.
 
     Raises:
         UserError: a weight that was given cannot be drawn.
     """
-    given = [data.weight for data in mix if data.weight is not None]
+    given = [data.weight for data in blend if data.weight is not None]
     if given:
         draws_per_period(given)
     try:
@@ -192,9 +192,9 @@ def _drawable(weights: dict[str, float], mix: Sequence[WeightedData]) -> dict[st
     return weights
 
 
-def _open_all(mixes: Sequence[Blend]) -> dict[str, Dataset]:
-    """Return the datasets of mixes by their texts; each manifest is read once."""
-    data = [data for mix in mixes for data in parse_blend(mix)]
+def _open_all(blends: Sequence[Blend]) -> dict[str, Dataset]:
+    """Return the dataset of each of the data in blends; each manifest is read once."""
+    data = [data for blend in blends for data in parse_blend(blend)]
     newest: dict[AnyPath, Dataset] = {}
     datasets: dict[str, Dataset] = {}
     # The newest number comes first: its dataset contains all shards of the others.
@@ -206,16 +206,16 @@ def _open_all(mixes: Sequence[Blend]) -> dict[str, Dataset]:
     return datasets
 
 
-def parse_blend(mix: Blend) -> Sequence[WeightedData]:
-    """Return the data of a mix.
+def parse_blend(blend: Blend) -> Sequence[WeightedData]:
+    """Return the data of a blend.
 
     Raises:
         UserError: there are no data, or some have a weight and others do not.
     """
-    entries = [parse_data(text) for text in mix.data]
+    entries = [parse_data(text) for text in blend.data]
     unweighted = [str(data) for data in entries if data.weight is None]
     if not entries:
-        raise UserError(f"no data from position {mix.start} on: name a dataset (--data DIR).")
+        raise UserError(f"no data from position {blend.start} on: name a dataset (--data DIR).")
     if unweighted and len(unweighted) < len(entries):
         raise UserError(
             f"{', '.join(unweighted)} has no weight, and other data have one: give all of them "
@@ -263,7 +263,7 @@ def epoch_caps(caps: Mapping[str, float], streams: Sequence[Stream]) -> dict[str
     capped: dict[str, float] = {}
     for text, cap in caps.items():
         data = parse_data(text)
-        named = {stream.name: cap for stream in streams if data.names(stream)}
+        named = {stream.name: cap for stream in streams if data.includes(stream)}
         if not named:
             raise UserError(
                 f"a cap on epochs is given for {text}, which this run does not read: name data "

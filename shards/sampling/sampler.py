@@ -5,8 +5,8 @@ batch.
 
     position p ─┬─ p mod S ─▶ scatter ─┐
                 └─ p div S ─▶ draw ────┴─▶ schedule ─▶ stream, how often drawn before: k
-    k ─▶ epoch, index = divmod(k, windows of the stream in the scatter) ─▶ permutation ─▶ sample
-    sample ─▶ shard, window of the shard
+    k ─▶ epoch, rest = divmod(k, windows of the stream in the scatter) ─▶ permutation ─▶ index
+    index ─▶ shard, window of the shard
 
 A stream with fewer shards than scatters is common: every node holds all of it, and the k-th draw of
 scatter c is draw k·S + c of the whole stream. Nothing is built or stored: the state consists of the
@@ -44,7 +44,7 @@ from shards.storage.files import canonical
 
 _VERSION = 1
 _FOREVER = 2**62
-"""Greater than any position and any sample."""
+"""Greater than any position and any index."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -56,7 +56,7 @@ class DrawnWindows:
     scatter: NDArray[np.int32]
     epoch: Integers
     """The epoch of the stream's part in the scatter; of the whole stream if it is common."""
-    sample: Integers
+    index: Integers
     """Number of the window in the stream's part in the scatter; in the stream if it is common."""
 
     def __len__(self) -> int:
@@ -110,7 +110,7 @@ class Sampler:
 
     @cached_property
     def partitions(self) -> ScatterPartitions:
-        """The windows of all streams, divided into cells."""
+        """The windows of all streams, divided into partitions."""
         return ScatterPartitions(
             self.streams, num_scatters=self.num_scatters, stride=self.window.stride
         )
@@ -144,37 +144,37 @@ class Sampler:
             ValueError: a position is negative.
         """
         streams, scatters, nth = self.schedule.stream_and_nth(positions)
-        cells = self.partitions.index_of(streams, scatters)
+        partitions = self.partitions.partition_of(streams, scatters)
         nth = np.where(self.partitions.common[streams], nth * self.num_scatters + scatters, nth)
-        sizes = self.partitions.sizes[cells]
+        sizes = self.partitions.sizes[partitions]
         epochs, indices = np.divmod(nth, sizes)
-        samples = permute(indices, sizes, self._epoch_keys(streams, scatters, epochs))
+        shuffled = permute(indices, sizes, self._epoch_keys(streams, scatters, epochs))
         return DrawnWindows(
             stream=streams.astype(np.int32),
             scatter=scatters.astype(np.int32),
             epoch=epochs,
-            sample=samples.astype(np.int64),
+            index=shuffled.astype(np.int64),
         )
 
     def locate(self, drawn: DrawnWindows) -> WindowLocations:
         """Return where the drawn windows are."""
-        cells = self.partitions.index_of(drawn.stream, drawn.scatter)
-        shards, windows = self.partitions.locate(cells, drawn.stream, drawn.sample)
+        partitions = self.partitions.partition_of(drawn.stream, drawn.scatter)
+        shards, windows = self.partitions.locate(partitions, drawn.stream, drawn.index)
         return WindowLocations(
             shards, windows, self._phases(drawn.stream, drawn.scatter, drawn.epoch)
         )
 
     def keys(self, drawn: DrawnWindows) -> Words:
-        """Return uint64[n]: a hash of each sample and epoch, to seed whatever else is random."""
+        """Return uint64[n]: a hash of each window and epoch, to seed other random choices."""
         keys = self._epoch_keys(drawn.stream, drawn.scatter, drawn.epoch)
-        return derive(mix(~keys), drawn.sample)
+        return derive(mix(~keys), drawn.index)
 
     def position_of(self, stream: int, *, shard: int, window: int, epoch: int) -> int | None:
         """Return the position of a window in an epoch; None if the stages never reach it."""
-        cell, scatter, sample = self.partitions.sample_of(stream, shard, window)
-        size = int(self.partitions.sizes[cell])
+        partition, scatter, index = self.partitions.index_of(stream, shard, window)
+        size = int(self.partitions.sizes[partition])
         key = permutation_key(self.seed, self.names[stream], scatter, epoch)
-        nth = epoch * size + int(unpermute(sample, size, key)[0])
+        nth = epoch * size + int(unpermute(index, size, key)[0])
         if self.partitions.common[stream]:
             nth, scatter = divmod(nth, self.num_scatters)
         return self.schedule.position_of(stream, nth, scatter)
@@ -183,10 +183,6 @@ class Sampler:
         """Return the phase of a shard's windows in an epoch, as `locate` gives it."""
         scatter = np.array([shard % self.num_scatters])
         return int(self._phases(np.array([stream]), scatter, np.array([epoch]))[0])
-
-    def counts(self, positions: ArrayLike) -> Integers:
-        """Return int64[n, streams]: draws before each position within the position's scatter."""
-        return self.schedule.counts(positions)
 
     def epochs(self, position: int) -> NDArray[np.float64]:
         """Return float64[streams]: epochs of each stream drawn before a position.
@@ -199,9 +195,9 @@ class Sampler:
         last = np.where(
             self.partitions.common, (counts - 1) * self.num_scatters + scatters, counts - 1
         )
-        cells = self.partitions.index_of(np.arange(len(self.streams)), scatters)
+        partitions = self.partitions.partition_of(np.arange(len(self.streams)), scatters)
         drawn = np.where(counts > 0, last + 1, 0)
-        return np.asarray((drawn / self.partitions.sizes[cells]).max(axis=0), np.float64)
+        return np.asarray((drawn / self.partitions.sizes[partitions]).max(axis=0), np.float64)
 
     def state_dict(self, position: int) -> dict[str, Any]:
         """Return a position and everything that the samples before it depended on, for JSON."""

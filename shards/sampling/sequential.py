@@ -19,16 +19,16 @@ class SequentialSampler:
     """
 
     def __init__(
-        self, streams: Sequence[Stream], *, window: WindowSpec, at_most: int | None = None
+        self, streams: Sequence[Stream], *, window: WindowSpec, max_windows: int | None = None
     ) -> None:
-        """Select all windows, or `at_most` windows at equal distances."""
+        """Select all windows, or `max_windows` windows at equal distances."""
         self.streams = tuple(streams)
         self.window = window
-        self._at_most = at_most
+        self._at_most = max_windows
 
     @cached_property
     def partitions(self) -> ScatterPartitions:
-        """The windows of all streams; each stream is one cell."""
+        """The windows of all streams; each stream is one partition."""
         return ScatterPartitions(self.streams, num_scatters=1, stride=self.window.stride)
 
     @cached_property
@@ -45,24 +45,24 @@ class SequentialSampler:
         Raises:
             IndexError: a position is negative or not below the length.
         """
-        index = np.atleast_1d(np.asarray(positions, np.int64))
-        if index.size and not 0 <= index.min() <= index.max() < len(self):
+        array = np.atleast_1d(np.asarray(positions, np.int64))
+        if array.size and not 0 <= array.min() <= array.max() < len(self):
             raise IndexError(
-                f"positions {index.min()} to {index.max()}: this pass has {len(self)} windows"
+                f"positions {array.min()} to {array.max()}: this pass has {len(self)} windows"
             )
-        index = index * self.num_windows // max(1, len(self))
+        numbers = array * self.num_windows // max(1, len(self))
         ends = np.cumsum(self.partitions.sizes)
-        streams = np.searchsorted(ends, index, side="right")
-        zeros = np.zeros(len(index), np.int64)
+        streams = np.searchsorted(ends, numbers, side="right")
+        zeros = np.zeros(len(numbers), np.int64)
         return DrawnWindows(
             stream=streams.astype(np.int32),
             scatter=zeros.astype(np.int32),
             epoch=zeros,
-            sample=index - (ends - self.partitions.sizes)[streams],
+            index=numbers - (ends - self.partitions.sizes)[streams],
         )
 
     def locate(self, drawn: DrawnWindows) -> WindowLocations:
         """Return where the windows are."""
-        cells = self.partitions.index_of(drawn.stream, drawn.scatter)
-        shards, windows = self.partitions.locate(cells, drawn.stream, drawn.sample)
+        partitions = self.partitions.partition_of(drawn.stream, drawn.scatter)
+        shards, windows = self.partitions.locate(partitions, drawn.stream, drawn.index)
         return WindowLocations(shards, windows, drawn.epoch)

@@ -87,7 +87,11 @@ class StageSchedule:
         Raises:
             ValueError: a position is negative.
         """
-        draws, scatters, stages = self._split(positions)
+        array = np.atleast_1d(np.asarray(positions, np.int64))
+        if array.size and array.min() < 0:
+            raise ValueError(f"position {array.min()} is negative")
+        draws, scatters = np.divmod(array, self.num_scatters)
+        stages = np.searchsorted(self._starts, array, side="right") - 1
         streams, nth = np.empty_like(draws), np.empty_like(draws)
         for stage in np.unique(stages):
             rows = stages == stage
@@ -95,19 +99,6 @@ class StageSchedule:
                 draws[rows], scatters[rows]
             )
         return streams, scatters, nth
-
-    def counts(self, positions: ArrayLike) -> Integers:
-        """Return int64[n, streams]: draws before each position within the position's scatter.
-
-        Raises:
-            ValueError: a position is negative.
-        """
-        draws, scatters, stages = self._split(positions)
-        result = np.empty((len(draws), len(self._names)), np.int64)
-        for stage in np.unique(stages):
-            rows = stages == stage
-            result[rows] = self._stages[stage].counts(draws[rows], scatters[rows])
-        return result
 
     def counts_until(self, position: int) -> Integers:
         """Return int64[scatters, streams]: draws of each scatter before a position."""
@@ -142,14 +133,6 @@ class StageSchedule:
             for stage in self._stages
             if stage.start == 0 or stage.start < position
         ]
-
-    def _split(self, positions: ArrayLike) -> tuple[Integers, Integers, Integers]:
-        """Return draw, scatter and stage of each position."""
-        array = np.atleast_1d(np.asarray(positions, np.int64))
-        if array.size and array.min() < 0:
-            raise ValueError(f"position {array.min()} is negative")
-        draws, scatters = np.divmod(array, self.num_scatters)
-        return draws, scatters, np.searchsorted(self._starts, array, side="right") - 1
 
     def _draws_before(self, position: int, scatters: Integers) -> Integers:
         return (position - scatters + self.num_scatters - 1) // self.num_scatters

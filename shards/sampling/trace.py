@@ -1,10 +1,10 @@
 """The documents of a training step, and the steps at which a document is seen.
 
-The second question is answered by inverting the sampler, so no run is replayed. A run that switched
-to newer manifests has eras: a removal takes effect at the switch that read it.
+The steps of a document are found by inverting the sampler, so no run is replayed. If a run switched
+to newer manifests, a removal takes effect at the switch to the manifest that contains it.
 
-    step ─▶ positions ─▶ draws ─▶ windows ─▶ pieces of documents
-    document ─▶ windows with a piece of it, epoch by epoch ─▶ positions ─▶ steps
+    step ─▶ positions ─▶ draws ─▶ windows ─▶ spans of documents
+    document ─▶ windows with a span of it, epoch by epoch ─▶ positions ─▶ steps
 """
 
 from bisect import bisect_right
@@ -21,14 +21,14 @@ from shards.maintenance.names import DocumentQuery
 from shards.manifest import VALIDATION
 from shards.reader import Dataset, Documents, Shard
 from shards.sampling.mixture import parse_blend
-from shards.sampling.run import Run
+from shards.sampling.plan import SamplingPlan
 from shards.sampling.streams import Stream, streams_of
-from shards.sampling.switches import manifest_versions, numbers_of
+from shards.sampling.switches import manifest_numbers, manifest_versions
 from shards.sampling.windows import (
     DocumentSpan,
     WindowVocabulary,
+    document_spans,
     num_windows,
-    span_pieces,
     window_span,
 )
 
@@ -59,21 +59,21 @@ class TracedSample:
     shard: int
     window: int
     """The number of the window in the shard."""
-    pieces: Sequence[DocumentSpan]
+    spans: Sequence[DocumentSpan]
     """Runs of the shard's tokens by document, without removed documents."""
 
 
 class Tracer:
-    """Traces documents and steps of one run, which is given by its options."""
+    """Traces the documents and steps of a training run by its sampling plan."""
 
-    def __init__(self, run: Run) -> None:
-        self.run = run
-        self.sampler = run.sampler()
-        begun = manifest_versions(run)
-        self._starts = [start for start, _ in begun]
-        self._eras = [era for _, era in begun]
-        self._numbers = [numbers_of(era) for _, era in begun]
-        # Opened once for all eras: each open dataset costs a descriptor.
+    def __init__(self, plan: SamplingPlan) -> None:
+        self.plan = plan
+        self.sampler = plan.sampler()
+        versions = manifest_versions(plan)
+        self._starts = [start for start, _ in versions]
+        self._versions = [version for _, version in versions]
+        self._numbers = [manifest_numbers(version) for version in self._versions]
+        # Opened once for all versions: each open dataset costs a descriptor.
         self._newest = cache(Dataset.open)
         self._dataset = cache(self._as_read)
         self._documents = cache(self._read_documents)
@@ -81,13 +81,13 @@ class Tracer:
 
     def shard(self, stream: int, number: int, *, position: int | None = None) -> Shard:
         """Return a shard of a stream, opened once, with its state at a position or at the end."""
-        era = len(self._starts) - 1 if position is None else self._era(position)
-        return self._documents(era, stream).shard(number)
+        version = len(self._starts) - 1 if position is None else self._version(position)
+        return self._documents(version, stream).shard(number)
 
-    def _read_documents(self, era: int, stream: int) -> Documents:
-        """Return the documents of a stream with the removals of an era."""
+    def _read_documents(self, version: int, stream: int) -> Documents:
+        """Return the documents of a stream with the removals of a manifest version."""
         owner = self.sampler.streams[stream]
-        opened = self._dataset(owner.dataset, _number_in(self._eras[era], owner))
+        opened = self._dataset(owner.dataset, _number_in(self._versions[version], owner))
         return Documents(opened, owner.shards)
 
     def _as_read(self, dataset: Dataset, number: int) -> Dataset:
@@ -96,18 +96,18 @@ class Tracer:
             return dataset
         return self._newest(dataset.directory).as_of(number)
 
-    def _era(self, position: int) -> int:
+    def _version(self, position: int) -> int:
         return bisect_right(self._starts, position) - 1
 
     def manifest_number(self, sample: TracedSample) -> int | None:
         """Return the number of the manifest that a sample was read with; None: the newest."""
         directory = self.sampler.streams[sample.stream].dataset.directory
-        return self._numbers[self._era(sample.position)].get(str(directory))
+        return self._numbers[self._version(sample.position)].get(str(directory))
 
     def samples(self, step: int) -> Iterator[TracedSample]:
         """Yield the samples of a step's batch, by position."""
-        first = self.run.position_of(step)
-        yield from self._samples_at(range(first, first + self.run.batch_size(step)))
+        first = self.plan.position_of(step)
+        yield from self._samples_at(range(first, first + self.plan.batch_size(step)))
 
     def _samples_at(self, positions: Sequence[int]) -> Iterator[TracedSample]:
         if not positions:
@@ -119,29 +119,29 @@ class Tracer:
             positions, rows, strict=True
         ):
             yield TracedSample(
-                step=self.run.step_of(position),
+                step=self.plan.step_of(position),
                 position=position,
                 stream=stream,
                 scatter=scatter,
                 epoch=epoch,
                 shard=shard,
                 window=window,
-                pieces=self._pieces(
+                spans=self._spans(
                     stream, self.shard(stream, shard, position=position), window=window, phase=phase
                 ),
             )
 
-    def _pieces(
+    def _spans(
         self, stream: int, shard: Shard, *, window: int, phase: int
     ) -> Sequence[DocumentSpan]:
         vocabulary = self._vocabulary(self.sampler.streams[stream].dataset)
         begin, end = window_span(
             shard, window, spec=self.sampler.window, vocabulary=vocabulary, phase=phase
         )
-        return span_pieces(shard, begin, end)
+        return document_spans(shard, begin, end)
 
     def samples_of(self, document: TracedDocument, *, until: int | None) -> list[TracedSample]:
-        """Return the samples with a piece of a document, by position, except while it is removed.
+        """Return the samples with a span of a document, by position, except while it is removed.
 
         Args:
             document: a document that `find` returned.
@@ -159,15 +159,14 @@ class Tracer:
         """Return the positions of a document's windows, ignoring removals."""
         if until is None:
             return self._positions(document, epoch=0)
-        end = self.run.position_of(until)
+        end = self.plan.position_of(until)
         positions: list[int] = []
         late_epochs = 0
         for epoch in count():
             in_epoch = self._positions(document, epoch=epoch)
             positions += (position for position in in_epoch if position < end)
             # In a common stream, adjacent epochs may overlap by some positions: look at one more
-            # epoch
-            # after the first that is too late.
+            # epoch after the first that is too late.
             late_epochs = 0 if in_epoch and in_epoch[0] < end else late_epochs + 1
             if late_epochs == 2:  # noqa: PLR2004
                 break
@@ -183,7 +182,7 @@ class Tracer:
         return sorted(position for position in positions if position is not None)
 
     def _windows(self, document: TracedDocument, *, epoch: int) -> list[int]:
-        """Return the windows with a piece of a document in an epoch, ignoring removals."""
+        """Return the windows with a span of a document in an epoch, ignoring removals."""
         stream = document.stream
         shard, spec = self.shard(stream, document.shard), self.sampler.window
         shard = replace(shard, removed=shard.removed[:0])
@@ -198,8 +197,8 @@ class Tracer:
             window
             for window in sorted(candidates)
             if any(
-                piece.row == document.row
-                for piece in self._pieces(stream, shard, window=window, phase=phase)
+                span.row == document.row
+                for span in self._spans(stream, shard, window=window, phase=phase)
             )
         ]
 
@@ -246,13 +245,13 @@ def described(shard: str, row: int, origin: Mapping[str, Any]) -> str:
     return " ".join([f"{shard}:{row}", *known])
 
 
-def _number_in(run: Run, stream: Stream) -> int:
-    """Return the manifest number with which a run last reads a stream."""
+def _number_in(plan: SamplingPlan, stream: Stream) -> int:
+    """Return the manifest number with which a plan last reads a stream."""
     numbers = (
         data.number
-        for mix in reversed(run.mixes)
-        for data in parse_blend(mix)
-        if data.names(stream)
+        for blend in reversed(plan.mixes)
+        for data in parse_blend(blend)
+        if data.includes(stream)
     )
     number = next(numbers, None)
     return stream.dataset.manifest.number if number is None else number
@@ -274,9 +273,9 @@ def step_lines(tracer: Tracer, step: int) -> Iterator[str]:
             f"position {sample.position}  epoch {sample.epoch}  scatter {sample.scatter}  "
             f"window {sample.window} of {shard.path}{_number(tracer, sample)}"
         )
-        for piece in sample.pieces:
-            document = TracedDocument(stream=sample.stream, shard=sample.shard, row=piece.row)
-            yield f"  {_extent(tracer, document, piece)}  {tracer.describe(document)}"
+        for span in sample.spans:
+            document = TracedDocument(stream=sample.stream, shard=sample.shard, row=span.row)
+            yield f"  {_extent(tracer, document, span)}  {tracer.describe(document)}"
 
 
 def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[str]:
@@ -291,11 +290,11 @@ def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[
         if document.row in shard.removed:
             yield "  removed: it is no longer trained on"
         for sample in tracer.samples_of(document, until=until):
-            for piece in sample.pieces:
-                if piece.row == document.row:
+            for span in sample.spans:
+                if span.row == document.row:
                     yield (
                         f"  step {sample.step}  position {sample.position}  epoch {sample.epoch}  "
-                        f"{_extent(tracer, document, piece)}{_number(tracer, sample)}"
+                        f"{_extent(tracer, document, span)}{_number(tracer, sample)}"
                     )
 
 
@@ -305,7 +304,7 @@ def _number(tracer: Tracer, sample: TracedSample) -> str:
     return "" if number is None else f"  manifest {number}"
 
 
-def _extent(tracer: Tracer, document: TracedDocument, piece: DocumentSpan) -> str:
+def _extent(tracer: Tracer, document: TracedDocument, span: DocumentSpan) -> str:
     shard = tracer.shard(document.stream, document.shard)
     first, size = int(shard.offsets[document.row]), len(shard[document.row])
-    return f"tokens {piece.begin - first}-{piece.end - first} of {size}"
+    return f"tokens {span.begin - first}-{span.end - first} of {size}"

@@ -29,7 +29,7 @@ because each stage has a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Group:
+class StreamGroup:
     """Streams that have a share of the samples together."""
 
     share: Fraction
@@ -39,7 +39,7 @@ class Group:
 
 
 def stages_until_seen(
-    sampler: Sampler, groups: Sequence[Group], *, start: int
+    sampler: Sampler, groups: Sequence[StreamGroup], *, start: int
 ) -> Iterator[MixtureStage]:
     """Yield stages from a position on, at whose end every window of the current epochs was drawn.
 
@@ -64,7 +64,7 @@ def stages_until_seen(
 
 
 def _draws_until_a_group_ends(
-    groups: Sequence[Group], left: Sequence[int], windows: Sequence[int]
+    groups: Sequence[StreamGroup], left: Sequence[int], windows: Sequence[int]
 ) -> list[int]:
     """Return how often a scatter draws each stream until the first group has nothing left.
 
@@ -103,7 +103,7 @@ def _epoch_ends(sampler: Sampler, drawn: Integers) -> Integers:
     """Return int64[scatters, streams]: the draws at the end of each stream's current epoch."""
     scatters = np.arange(drawn.shape[0])[:, None]
     streams = np.arange(drawn.shape[1])[None]
-    sizes = sampler.partitions.sizes[sampler.partitions.index_of(streams, scatters)]
+    sizes = sampler.partitions.sizes[sampler.partitions.partition_of(streams, scatters)]
     # The k-th draw of scatter c from a common stream is draw k S + c of the stream.
     common, step = sampler.partitions.common, sampler.num_scatters
     read = np.where(common, drawn * step + scatters, drawn)

@@ -40,7 +40,7 @@ _SLACK = 32
 """Slack is L/32 tokens by default: windows are 97 % full on average, and at least 72 % of the cuts
 in Chinese text fall at a sentence end (L = 512 and 1024)."""
 _CLS = 64
-"""One position in 64 of a GLM window is reserved for the `[CLS]` tokens of its pieces."""
+"""One position in 64 of a GLM window is reserved for the `[CLS]` tokens of its document spans."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ class WindowSpec:
     slack: int = 0
     """How many tokens past its nominal position a cut may be."""
     num_cls: int = 0
-    """The number of pieces of a window, counted from the first, that begin with `[CLS]`."""
+    """The number of document spans of a window, counted from the first, that begin with `[CLS]`."""
 
     def __post_init__(self) -> None:
         if not 0 <= 2 * self.slack <= self.length or self.length < 1:
@@ -203,24 +203,24 @@ class DocumentSpan(NamedTuple):
     row: int
 
 
-def span_pieces(shard: Shard, begin: int, end: int) -> list[DocumentSpan]:
-    """Return the pieces of the ring positions [begin, end) without removed documents.
+def document_spans(shard: Shard, begin: int, end: int) -> list[DocumentSpan]:
+    """Return the spans of the ring positions [begin, end) without removed documents.
 
     `begin` is below T, and `end` at most 2 T.
     """
     tokens = shard.entry.tokens
-    pieces = _pieces(shard, begin, min(end, tokens))
+    spans = _spans(shard, begin, min(end, tokens))
     if end > tokens:
-        pieces += _pieces(shard, 0, end - tokens)
+        spans += _spans(shard, 0, end - tokens)
     if len(shard.removed):
-        rows = [piece.row for piece in pieces]
+        rows = [span.row for span in spans]
         removed = set(shard.removed[np.isin(shard.removed, rows)].tolist())
-        pieces = [piece for piece in pieces if piece.row not in removed]
-    return pieces
+        spans = [span for span in spans if span.row not in removed]
+    return spans
 
 
-def _pieces(shard: Shard, begin: int, end: int) -> list[DocumentSpan]:
-    """Return the pieces of the tokens [begin, end), 0 <= begin <= end <= T."""
+def _spans(shard: Shard, begin: int, end: int) -> list[DocumentSpan]:
+    """Return the spans of the tokens [begin, end), 0 <= begin <= end <= T."""
     if begin >= end:
         return []
     first = int(shard.offsets.searchsorted(begin, side="right")) - 1

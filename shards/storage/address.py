@@ -84,7 +84,9 @@ def check_address(url: str, what: str = "The input") -> None:
 
 
 @contextmanager
-def explained(url: str, what: str = "The input", *, done: str = "read") -> Iterator[None]:
+def url_errors_explained(
+    url: str, what: str = "The input", *, done: str = "read"
+) -> Iterator[None]:
     """Turn any failure behind a URL into a message that the user can act on.
 
     Args:

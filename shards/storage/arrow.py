@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from shards.commands.table import called
 from shards.errors import DamageError
-from shards.memory import is_lack_of_memory
-from shards.storage.disk import explain
+from shards.memory import is_out_of_memory
+from shards.storage.disk import disk_error
 from shards.storage.remote import AnyPath
 
 _Rows = TypeVar("_Rows", pa.RecordBatch, pa.Table)
@@ -47,10 +47,10 @@ def reraise_as_damage(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator
     except DamageError:
         raise
     except (pa.ArrowException, OSError, ValueError, LookupError, TypeError) as error:
-        if is_lack_of_memory(error):
+        if is_out_of_memory(error):
             raise
         if isinstance(error, OSError) and error.errno and isinstance(path, Path):
-            raise explain(error, path) from error
+            raise disk_error(error, path) from error
         what = " ".join(str(error).split())
         raise DamageError(
             f"{path} is not {kind}, or is damaged ({what}): restore it from a copy, or build the "
@@ -58,7 +58,7 @@ def reraise_as_damage(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator
         ) from error
 
 
-def opened(content: NDArray[np.uint8], path: AnyPath) -> pa.RecordBatchFileReader:
+def open_reader(content: NDArray[np.uint8], path: AnyPath) -> pa.RecordBatchFileReader:
     """Return a reader of the bytes of a file; `path` is for messages.
 
     Raises:
@@ -72,7 +72,7 @@ def opened(content: NDArray[np.uint8], path: AnyPath) -> pa.RecordBatchFileReade
     return reader
 
 
-def readable(rows: _Rows) -> _Rows:
+def check_buffers(rows: _Rows) -> _Rows:
     """Return rows of a file after checking that each column has the length that it states.
 
     Raises:
@@ -85,18 +85,18 @@ def readable(rows: _Rows) -> _Rows:
     return rows
 
 
-def read_all(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
+def read_table(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
     """Return the rows of a file, mapped; the length of each column has been checked.
 
     Raises:
         DamageError: the rows cannot be used.
     """
-    reader = opened(content, path)
+    reader = open_reader(content, path)
     with reraise_as_damage(path):
-        return readable(reader.read_all())
+        return check_buffers(reader.read_all())
 
 
-def check_places(table: pa.Table, path: AnyPath) -> pa.Table:
+def check_string_offsets(table: pa.Table, path: AnyPath) -> pa.Table:
     """Return a table of a file after checking that all its strings are within the file.
 
     The strings are not read, so they are not checked to be text.

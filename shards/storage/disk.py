@@ -20,10 +20,10 @@ def disk_errors_explained(path: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise explain(error, path) from error
+        raise disk_error(error, path) from error
 
 
-def explain(error: OSError, path: Path) -> UserError:
+def disk_error(error: OSError, path: Path) -> UserError:
     """Return an error that names the failed operation on `path` and how to fix it."""
     number = _number(error)
     if number in (errno.ENOSPC, errno.EDQUOT):

@@ -27,7 +27,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from shards.errors import DamageError
-from shards.storage.disk import disk_errors_explained, explain
+from shards.storage.disk import disk_error, disk_errors_explained
 from shards.storage.remote import AnyPath, RemotePath
 
 Bytes = bytes | bytearray | memoryview | NDArray[Any]
@@ -133,7 +133,7 @@ class Handle(io.RawIOBase):
         try:  # A context manager would cost more than a small write.
             self._file.write(view.data)
         except OSError as error:
-            raise explain(error, self._path) from error
+            raise disk_error(error, self._path) from error
         self._crc32c = crc32c_of(view, self._crc32c)
         self._bytes += view.size
         return view.size
@@ -263,7 +263,7 @@ def _depth(content: bytes) -> int:
 
 
 @contextmanager
-def shape_expected(path: AnyPath, advice: str) -> Iterator[None]:
+def json_errors_explained(path: AnyPath, advice: str) -> Iterator[None]:
     """Explain errors in the block, which uses JSON that may have any shape.
 
     Args:
@@ -341,7 +341,7 @@ def map_bytes(path: AnyPath) -> NDArray[np.uint8]:
         return np.frombuffer(file.read_buffer(), np.uint8)
 
 
-def whole_bytes(path: AnyPath, entry: FileEntry) -> NDArray[np.uint8]:
+def read_verified(path: AnyPath, entry: FileEntry) -> NDArray[np.uint8]:
     """Return the bytes of a file as `map_bytes` does, after comparing all of them with its entry.
 
     Raises:

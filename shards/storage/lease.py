@@ -23,7 +23,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from shards.commands.shown import tell
+from shards.commands.output import print_message
 from shards.errors import UserError
 from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
@@ -173,7 +173,7 @@ class _Lease:
                 _LOG.warning("%s", error)
                 if time.monotonic() - renewed < DEAD_AFTER:
                     continue
-            tell(
+            print_message(
                 f"{self.folder} may have been taken over by another process, because this one "
                 f"could not renew its lease for more than {DEAD_AFTER:g} s: it exits now. Finished "
                 "work is kept."

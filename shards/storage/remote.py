@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
-from shards.storage.address import Result, check_address, explained, retried, s3_code
+from shards.storage.address import Result, check_address, retried, s3_code, url_errors_explained
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -222,7 +222,7 @@ class RemotePath:
         caller; any other failure becomes a UserError.
         """
         existence_error: FileNotFoundError | FileExistsError | None = None
-        with explained(self.url, "The file", done=done):
+        with url_errors_explained(self.url, "The file", done=done):
             system, key = file_system(self.url)
             try:
                 return retried(self.url, lambda: action(system, key))

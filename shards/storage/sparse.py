@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from shards.range import EVERYTHING, Range
-from shards.storage.arrow import opened, readable, reraise_as_damage
+from shards.storage.arrow import check_buffers, open_reader, reraise_as_damage
 from shards.storage.files import map_bytes
 from shards.storage.files import size as file_size
 from shards.storage.remote import AnyPath, RemotePath
@@ -39,7 +39,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
-def side_by_side(
+def concurrent_map(
     read: Callable[[Item], Result], items: Iterable[Item], *, where: AnyPath
 ) -> list[Result]:
     """Return the result of `read` for each item, in order; read items behind a URL concurrently.
@@ -141,11 +141,11 @@ class SparseTable:
         with reraise_as_damage(path):
             footer = self._footer()
             # pyarrow verifies a footer: our code only parses footers that pyarrow accepts.
-            self._reader = opened(self._file.data, path)
+            self._reader = open_reader(self._file.data, path)
             self._dictionaries = _blocks(footer, _DICTIONARIES)
             self._blocks = _blocks(footer, _BATCHES)
             self._check_blocks()
-            self._spread = spread_of(self._reader.schema)
+            self._spread = hash_range(self._reader.schema)
 
     def _footer(self) -> bytes:
         """Fetch the footer and return it."""
@@ -201,7 +201,7 @@ class SparseTable:
                 if number < len(self._blocks) - 1
             ):
                 raise ValueError(f"a block has not {BLOCK_ROWS} rows")
-            return readable(pa.Table.from_batches(batches, self._reader.schema))
+            return check_buffers(pa.Table.from_batches(batches, self._reader.schema))
 
     def keys(self, first: int, last: int, key: str) -> np.ndarray:
         """Return the keys (uint64) of the rows of neighbouring blocks, which are sorted."""
@@ -234,7 +234,7 @@ class SparseTable:
             slack *= 4
 
 
-def spread_of(schema: pa.Schema) -> Range:
+def hash_range(schema: pa.Schema) -> Range:
     """Return the range of the hashes that a table is sorted by; by default all hashes.
 
     Raises:

@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING
 
 from shards.commands.command import Command
 from shards.commands.flags import count, local_path, option
-from shards.commands.shown import print_line, tell
+from shards.commands.output import print_line, print_message
 from shards.dataset_commands import dataset_word
 from shards.errors import UserError
-from shards.sampling.run import Run
+from shards.sampling.plan import SamplingPlan
 from shards.sampling.trace import Tracer
 
 if TYPE_CHECKING:
     from shards.view.server import Server
-    from shards.view.viewer import Opening
+    from shards.view.viewer import ReloadingViewer
 
 PORT = 8642
 
@@ -49,10 +49,10 @@ class View(Command):
             ModuleNotFoundError: jinja2 is missing.
         """
         # Imported here because help and completion do not need templates.
-        from shards.view.viewer import Opening  # noqa: PLC0415
+        from shards.view.viewer import ReloadingViewer  # noqa: PLC0415
 
-        tracer = None if self.run_file is None else Tracer(Run.load(self.run_file))
-        server = _listening(Opening(self.dataset, tracer=tracer), self.port)
+        tracer = None if self.run_file is None else Tracer(SamplingPlan.load(self.run_file))
+        server = _listening(ReloadingViewer(self.dataset, tracer=tracer), self.port)
         print_line(f"{server.name} at {server.url}")
         print_line(
             "Keep this address private: it contains the key. Press Ctrl-C to stop.", flush=True
@@ -61,10 +61,10 @@ class View(Command):
             try:
                 server.serve_forever()
             except KeyboardInterrupt:
-                tell("shards view: ended", start="\n")
+                print_message("shards view: ended", start="\n")
 
 
-def _listening(opening: "Opening", port: int | None) -> "Server":
+def _listening(opening: "ReloadingViewer", port: int | None) -> "Server":
     """Return the server on the given port; without one, on the usual port or any free one.
 
     Raises:
@@ -97,5 +97,7 @@ def _opened(url: str) -> Iterator[None]:
         with os.fdopen(descriptor, "w") as file:
             file.write(render("entry", url=url))
         if not webbrowser.open(path.as_uri()):
-            tell("shards view: no browser was found; open the address above", stream=sys.stderr)
+            print_message(
+                "shards view: no browser was found; open the address above", stream=sys.stderr
+            )
         yield

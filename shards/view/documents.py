@@ -120,9 +120,9 @@ def snippet(viewer: Viewer, place: FoundDocument) -> str:
     if len(tokens) and vocabulary.special[int(tokens[-1])]:
         tokens = tokens[:-1]  # the end of the document
     first = max(place.token - _BEFORE, 0)
-    piece = tokens[first : first + _SNIPPET_TOKENS]
-    text = vocabulary.decode_bytes(piece).decode(errors="ignore")
-    more = " …" if first + len(piece) < len(tokens) else ""
+    shown = tokens[first : first + _SNIPPET_TOKENS]
+    text = vocabulary.decode_bytes(shown).decode(errors="ignore")
+    more = " …" if first + len(shown) < len(tokens) else ""
     return f"{'… ' if first else ''}{text}{more}"
 
 
@@ -203,7 +203,7 @@ def _text(
         raise shard.damage("bin", f"the token {max(ids)} is outside the vocabulary")
     token = None if chosen is None else int(tokens[chosen])
     return {
-        "pieces": pieces_of(vocabulary, ids, first=first),
+        "shown_tokens": shown_tokens(vocabulary, ids, first=first),
         "part": part,
         "num_parts": num_parts,
         "part_tokens": PART_TOKENS,
@@ -217,8 +217,10 @@ def _text(
     }
 
 
-def pieces_of(vocabulary: Vocabulary, ids: Sequence[int], *, first: int) -> Iterator[ShownTokens]:
-    """Yield pieces of whole characters; a character of several tokens is one piece.
+def shown_tokens(
+    vocabulary: Vocabulary, ids: Sequence[int], *, first: int
+) -> Iterator[ShownTokens]:
+    """Yield tokens in groups that make up whole characters.
 
     Args:
         vocabulary: The vocabulary of the dataset.

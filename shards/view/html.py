@@ -14,7 +14,7 @@ from urllib.parse import urlencode
 from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
-from shards.commands.shown import visible
+from shards.commands.output import visible
 from shards.view.labels import chinese, metric_words, reason_words
 
 PACKAGE = "shards.view"

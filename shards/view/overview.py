@@ -58,5 +58,5 @@ def _languages(viewer: Viewer, source: str) -> Counter[str]:
     locations = viewer.shards.selection(source=source).locations
     shards = (viewer.shards.shard(each.entry.path) for each in locations if each.entry.documents)
     shard = next(shards, None)
-    counts = {} if shard is None else shard.counts("language", most=_SAMPLE_ROWS)
+    counts = {} if shard is None else shard.value_counts("language", limit=_SAMPLE_ROWS)
     return Counter({language or "?": number for language, number in counts.items()})

@@ -14,7 +14,7 @@ from shards.view.overview import reasons
 from shards.view.query import BadQuery, Query
 from shards.view.rules import rules_of
 from shards.view.search import SPLITS, DocumentSet
-from shards.view.similarity import Signed
+from shards.view.similarity import SignedDocument
 from shards.view.viewer import Viewer
 
 _PER_PAGE = 50
@@ -168,7 +168,7 @@ def _owners(viewer: Viewer, found: AuditRecord, text: str) -> list[Mapping[str, 
     return _records_of(viewer, owner)
 
 
-def _records_of(viewer: Viewer, signed: Signed) -> list[Mapping[str, Any]]:
+def _records_of(viewer: Viewer, signed: SignedDocument) -> list[Mapping[str, Any]]:
     """Return the records of a document, each with the address of the kept document."""
     records = viewer.audit.by_order(AUDIT, [signed.order], generation=signed.generation)
     return [
@@ -212,7 +212,7 @@ def similar(viewer: Viewer, query: Query) -> Page:
     names = [generation.name for generation in viewer.dataset.manifest.generations]
     generation = query.choice("generation", names)
     order = query.number("order", below=_MAX_ORDER)
-    itself = Signed(generation=generation, order=order)
+    itself = SignedDocument(generation=generation, order=order)
     least = query.measure("least")
     least = 0.5 if least is None else least
     slots = viewer.similarity.slots(generation, order)

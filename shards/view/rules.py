@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from shards.manifest import REPORT
-from shards.storage.files import read_json, shape_expected, size_if_there
+from shards.storage.files import json_errors_explained, read_json, size_if_there
 from shards.view.viewer import Viewer
 
 OTHER_LANGUAGES = "*"
@@ -41,7 +41,7 @@ def rules_of(viewer: Viewer, language: str = "") -> list[ReportedRule]:
     if threshold := viewer.dataset.manifest.options.get(_THRESHOLD):
         found = [ReportedRule(OTHER_LANGUAGES, "score", "<", float(threshold), "language-score")]
     path = viewer.dataset.directory / REPORT
-    with shape_expected(path, "build the dataset again, or delete it"):
+    with json_errors_explained(path, "build the dataset again, or delete it"):
         rules = read_json(path).get("rules", {}) if size_if_there(path) >= 0 else {}
         own = language if language in rules else OTHER_LANGUAGES
         for each in [own] if language else sorted(rules):

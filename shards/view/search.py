@@ -71,7 +71,7 @@ class DocumentSet:
             return {"shard": self.shard}
         return {"source": self.source, "split": "" if self.split == TRAIN else self.split}
 
-    def pieces(self) -> Iterator[tuple[int, ShardLocation]]:
+    def numbered_shards(self) -> Iterator[tuple[int, ShardLocation]]:
         """Yield each shard with the number of its first document."""
         first = 0
         for location in self.locations:
@@ -80,13 +80,15 @@ class DocumentSet:
 
     def place(self, number: int) -> FoundDocument:
         """Return the document with a number, which must be below the total."""
-        first, location = next(each for each in reversed([*self.pieces()]) if each[0] <= number)
+        first, location = next(
+            each for each in reversed([*self.numbered_shards()]) if each[0] <= number
+        )
         return FoundDocument(number=number, location=location, row=number - first)
 
     def number(self, shard: str, row: int) -> int:
         """Return the number of a document, given the path of its shard and its row."""
         return row + next(
-            first for first, location in self.pieces() if location.entry.path == shard
+            first for first, location in self.numbered_shards() if location.entry.path == shard
         )
 
 
@@ -208,7 +210,7 @@ class ShardSearch:
     def _blocks(
         self, selection: DocumentSet, wanted: SearchQuery, needle: bytes, *, start: int
     ) -> Iterator[tuple[int, Iterator[tuple[int, FoundDocument]]]]:
-        for first, location in selection.pieces():
+        for first, location in selection.numbered_shards():
             if first + location.entry.documents > start:
                 shard = self.shard(location.entry.path)
                 row = max(start - first, 0)

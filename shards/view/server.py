@@ -23,7 +23,7 @@ from shards.view.overview import overview
 from shards.view.query import BadQuery, Query
 from shards.view.records import next_record, record, records, similar
 from shards.view.step import step
-from shards.view.viewer import Opening, Viewer
+from shards.view.viewer import ReloadingViewer, Viewer
 
 HOST = "127.0.0.1"
 _NAMES = frozenset({HOST, "localhost", "::1"})
@@ -75,7 +75,7 @@ class Server(ThreadingHTTPServer):
     daemon_threads = True
     allow_reuse_address = True
 
-    def __init__(self, opening: Opening, port: int) -> None:
+    def __init__(self, opening: ReloadingViewer, port: int) -> None:
         """Listen on a port of this machine; 0: any free port.
 
         Raises:
@@ -200,7 +200,7 @@ def _decoded(target: str) -> str:
     return target.encode("latin-1", errors="replace").decode(errors="replace")
 
 
-def _made(opening: Opening, target: str, language: str) -> tuple[int, str, dict[str, str]]:
+def _made(opening: ReloadingViewer, target: str, language: str) -> tuple[int, str, dict[str, str]]:
     """Return the status, the page and further headers that answer an address."""
     status, text, here = 404, "There is no such page.", Query("/")
     try:

@@ -25,7 +25,7 @@ from shards.view.scan import ScanResult, search
 
 
 @dataclass(frozen=True, kw_only=True)
-class Signed:
+class SignedDocument:
     """A document, identified by its order."""
 
     generation: str
@@ -53,7 +53,7 @@ class SimilarityIndex:
         """Whether the dataset has slots, which a search for similar documents needs."""
         return bool(self._slots)
 
-    def owner(self, text: str) -> Signed | None:
+    def owner(self, text: str) -> SignedDocument | None:
         """Return the first known document with a text, ignoring white space; None if there is none.
 
         An order of 0 means that the text was erased.
@@ -64,7 +64,7 @@ class SimilarityIndex:
             with reraise_as_damage(path):
                 hits = column(rows, "order")[column(rows, "hash_low") == np.uint64(low)]
             if len(hits):
-                return Signed(generation=generation, order=int(hits[0]))
+                return SignedDocument(generation=generation, order=int(hits[0]))
         return None
 
     def slots(self, generation: str, order: int) -> NDArray[np.uint8] | None:
@@ -88,7 +88,7 @@ class SimilarityIndex:
 
     def similar(
         self, slots: NDArray[np.uint8], *, least: float, start: int, seconds: float
-    ) -> ScanResult[Signed]:
+    ) -> ScanResult[SignedDocument]:
         """Return the documents with at least a given similarity, from a row on.
 
         Args:
@@ -108,7 +108,7 @@ class SimilarityIndex:
 
     def _compared(
         self, slots: NDArray[np.uint8], *, least: float, start: int
-    ) -> Iterator[tuple[int, list[tuple[int, Signed]]]]:
+    ) -> Iterator[tuple[int, list[tuple[int, SignedDocument]]]]:
         """Yield blocks from a row on: the row after the block, and its similar documents.
 
         Unrelated slots are equal by chance in one of 256 cases; this is subtracted.
@@ -129,7 +129,7 @@ class SimilarityIndex:
                     yield (
                         row,
                         [
-                            (0, Signed(generation=generation, order=order, similarity=each))
+                            (0, SignedDocument(generation=generation, order=order, similarity=each))
                             for order, each in zip(
                                 orders.to_pylist(), similarity.tolist(), strict=True
                             )

@@ -18,7 +18,7 @@ def step(viewer: Viewer, query: Query) -> Page:
     tracer = viewer.tracer
     if tracer is None:
         raise BadQuery("No run was given: start the viewer with --run RUN to look at its steps.")
-    number, most = query.number("n"), tracer.run.steps or _MAX_STEPS
+    number, most = query.number("n"), tracer.plan.steps or _MAX_STEPS
     if number >= most:
         raise BadQuery(f"There is no step {number:,}: the run has {most:,} steps, from 0 on.")
     first = query.number("at")
@@ -40,13 +40,13 @@ def _sample(viewer: Viewer, tracer: Tracer, sample: TracedSample) -> dict[str, A
     is_here = is_here and entry.path in viewer.shards.locations
     # The viewer's shard includes the removals since the run.
     own = viewer.shards.shard(entry.path) if is_here else None
-    pieces = []
-    for piece in sample.pieces:
-        document = TracedDocument(stream=sample.stream, shard=sample.shard, row=piece.row)
-        first = int(shard.offsets[piece.row])
+    spans = []
+    for span in sample.spans:
+        document = TracedDocument(stream=sample.stream, shard=sample.shard, row=span.row)
+        first = int(shard.offsets[span.row])
         text = ""
-        if own is not None and piece.row not in own.removed:
-            tokens = own[piece.row][piece.begin - first : piece.end - first][:_SNIPPET_TOKENS]
+        if own is not None and span.row not in own.removed:
+            tokens = own[span.row][span.begin - first : span.end - first][:_SNIPPET_TOKENS]
             text = viewer.dataset.vocabulary.decode_bytes(tokens).decode(errors="ignore")
-        pieces.append((piece, first, tracer.describe(document), text))
-    return {"sample": sample, "path": entry.path, "is_here": is_here, "pieces": pieces}
+        spans.append((span, first, tracer.describe(document), text))
+    return {"sample": sample, "path": entry.path, "is_here": is_here, "spans": spans}

@@ -10,11 +10,11 @@ from typing import Any
 from shards.errors import UserError
 from shards.manifest import NAME
 from shards.reader import Dataset
-from shards.removals import Rows, removed_by_now
+from shards.removals import Rows, current_removals
 from shards.sampling.trace import Tracer
 from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
-from shards.text_hash import BARE
+from shards.text_hash import ERASED_ORDER
 from shards.view.audit import Audit
 from shards.view.html import Page
 from shards.view.search import ShardSearch
@@ -30,7 +30,7 @@ class RedactedDataset(Dataset):
     @cached_property
     def removed(self) -> Mapping[str, Rows]:
         """The rows that are removed up to now, by the path of their shard's entry."""
-        return removed_by_now(self.directory, self.manifest)[1]
+        return current_removals(self.directory, self.manifest)[1]
 
 
 @dataclass
@@ -72,12 +72,12 @@ class Viewer:
         if self.dataset.removed:
             return "documents were removed, and this may be a copy of one"
         owner = None if text is None else self.similarity.owner(text)
-        if owner is not None and owner.order == BARE:
+        if owner is not None and owner.order == ERASED_ORDER:
             return "a document with this text was removed"
         return ""
 
 
-class Opening:
+class ReloadingViewer:
     """A dataset by its name, which is reopened whenever its manifest has changed."""
 
     def __init__(

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from shards.sampling.batch import Batch, Pieces
+from shards.sampling.batch import Batch, BatchSpans
 from tests.bench.table import render
 from trainer.blanks.objective import BlankInfilling, BlankOptions
 
@@ -58,7 +58,7 @@ def _batch(documents: int, batch_size: int) -> Batch:
         targets=None,
         loss_mask=tokens != SPECIAL["cls"],
         lengths=np.full(batch_size, tokens.shape[1]),
-        pieces=Pieces(
+        pieces=BatchSpans(
             windows=np.repeat(np.arange(batch_size), documents),
             starts=np.tile(starts, batch_size),
             rows=np.arange(batch_size * documents),

@@ -683,9 +683,9 @@ def steps_of_a_run(folder: Path) -> None:
         """from dataclasses import replace
 from pathlib import Path
 
-from shards import BatchSize, Blend, Run
+from shards import BatchSize, Blend, SamplingPlan
 
-run = Run(
+run = SamplingPlan(
     mixes=(Blend(start=0, data=("data@1",)), Blend(start=20, data=("data@2",))),
     batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=4)),
     seed=1,

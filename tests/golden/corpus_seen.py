@@ -109,9 +109,9 @@ def save_run(folder: Path) -> None:
         folder / "save.py",
         """from pathlib import Path
 
-from shards import BatchSize, Blend, Run
+from shards import BatchSize, Blend, SamplingPlan
 
-Run(
+SamplingPlan(
     mixes=(Blend(start=0, data=("data@1",)), Blend(start=20, data=("data@2",))),
     batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=70)),
     seed=1,

@@ -71,7 +71,7 @@ _SAVED = {
 
 _PREPARED = """
 import shards
-from shards import BatchSize, Blend, Run, Sampler
+from shards import BatchSize, Blend, SamplingPlan, Sampler
 d = shards.Dataset.open("data")
 s = shards.streams_of(d)
 w = shards.causal_windows(64)
@@ -94,8 +94,8 @@ _PYTHON = (
     "sampler(s[:1]).load_state_dict(x.state_dict(9))",
     "x.load_state_dict({**x.state_dict(9), 'version': 2})",
     "x.load_state_dict({**x.state_dict(9), 'shards': {}})",
-    "Run(mixes=(), batches=b)",
-    "shards.switch_version(shards.resolve_versions(Run(mixes=m, batches=b)), 8, "
+    "SamplingPlan(mixes=(), batches=b)",
+    "shards.switch_version(shards.resolve_versions(SamplingPlan(mixes=m, batches=b)), 8, "
     "numbers={'data': 9})",
     "d.vocabulary.decode([384])",
 )
@@ -104,8 +104,8 @@ _WRONG = (
     "x.draw([3, -1])",
     "shards.causal_windows(0)",
     "shards.glm_windows(64, slack=32)",
-    "shards.SequentialSampler(s, window=w, at_most=5).draw([-1, 0])",
-    "shards.SequentialSampler(s, window=w, at_most=5).draw([0, 5])",
+    "shards.SequentialSampler(s, window=w, max_windows=5).draw([-1, 0])",
+    "shards.SequentialSampler(s, window=w, max_windows=5).draw([0, 5])",
 )
 """Lines that raise no UserError."""
 

@@ -6,8 +6,8 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from shards.memory import is_lack_of_memory
-from shards.storage.disk import explain
+from shards.memory import is_out_of_memory
+from shards.storage.disk import disk_error
 
 
 @pytest.mark.parametrize(
@@ -26,10 +26,10 @@ from shards.storage.disk import explain
     ids=repr,
 )
 def test_errors_for_lack_of_memory(error: Exception, expected: bool) -> None:
-    assert is_lack_of_memory(error) is expected
+    assert is_out_of_memory(error) is expected
 
 
 def test_a_file_that_cannot_be_mapped() -> None:
     error = OSError("Memory mapping file failed: Cannot allocate memory")
     told = "/x: Cannot allocate memory: there is not enough memory for it"
-    assert str(explain(error, Path("/x"))).startswith(told)
+    assert str(disk_error(error, Path("/x"))).startswith(told)

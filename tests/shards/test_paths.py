@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.errors import DamageError, UserError
-from shards.paths import check_links, check_relative, check_sources, within
+from shards.paths import check_links, check_relative, check_sources, join_checked
 from shards.storage.remote import RemotePath
 
 OUT = [
@@ -19,7 +19,7 @@ def test_paths_that_mean_no_file_below_a_folder(path: str) -> None:
     with pytest.raises(ValueError, match="is no path below a folder"):
         check_relative(path)
     with pytest.raises(ValueError, match="is no "):
-        within(Path("out"), path)
+        join_checked(Path("out"), path)
 
 
 @pytest.mark.parametrize(
@@ -41,11 +41,11 @@ def test_a_path_that_is_taken_leads_nowhere_else(path: str) -> None:
 
 
 def test_every_name_is_one_part_of_a_path() -> None:
-    assert within(Path("out"), "g0001-00", "news", "0.bin") == Path("out/g0001-00/news/0.bin")
-    url = within(RemotePath("s3://bucket/out"), "g0001-00", "news")
+    assert join_checked(Path("out"), "g0001-00", "news", "0.bin") == Path("out/g0001-00/news/0.bin")
+    url = join_checked(RemotePath("s3://bucket/out"), "g0001-00", "news")
     assert url == RemotePath("s3://bucket/out/g0001-00/news")
     with pytest.raises(ValueError, match=r"'a/b' is not a name of a file or folder"):
-        within(Path("out"), "a/b")
+        join_checked(Path("out"), "a/b")
 
 
 def link(path: Path, target: Path) -> None:

@@ -14,18 +14,18 @@ class Window:
     tokens: np.ndarray
     targets: np.ndarray | None
     loss_mask: np.ndarray
-    piece_starts: np.ndarray
-    piece_rows: np.ndarray
+    span_starts: np.ndarray
+    span_rows: np.ndarray
 
 
 def read_window(shard: Shard, window: int, *, phase: int = 0, **settings: Any) -> Window:
     batch = read_batch([shard], [window], phases=[phase], **settings, boundaries=True)
     length = int(batch.lengths[0])
-    assert batch.pieces is not None
+    assert batch.spans is not None
     return Window(
         tokens=batch.tokens[0, :length],
         targets=None if batch.targets is None else batch.targets[0, :length],
         loss_mask=batch.loss_mask[0, :length],
-        piece_starts=batch.pieces.starts,
-        piece_rows=batch.pieces.rows,
+        span_starts=batch.spans.starts,
+        span_rows=batch.spans.rows,
     )

@@ -50,7 +50,7 @@ def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> N
 def test_what_is_given_wins_over_recipe_and_json() -> None:
     plain = configured(["--recipe", "glm-large", "--data", "x"], world=4)
     assert (plain.model, plain.lr, plain.betas) == ("glm-large", 2e-4, (0.9, 0.98))
-    assert plain.as_run().batch_size(0) == 1024
+    assert plain.sampling_plan().batch_size(0) == 1024
     assert plain.deepspeed["train_micro_batch_size_per_gpu"] == 16
     changed = configured(
         ["--lr", "1e-3", "--recipe", "glm-large", "--data", "x", "--blanks", "bert_prob=0.5"],

@@ -9,7 +9,7 @@ Configure = Callable[..., TrainConfig]
 
 def test_validation_of_a_run_whose_first_stage_lacks_a_stream(configure: Configure) -> None:
     config = configure()
-    run = config.as_run()
+    run = config.sampling_plan()
     (mix,) = run.mixes
     web, notes = "00000000/web", "00000000/notes"
     mixes = (replace(mix, weights={web: 1}), replace(mix, start=4, weights={web: 1, notes: 1}))

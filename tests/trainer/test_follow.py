@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from shards.manifest import read_manifest, write_manifest
-from shards.sampling.run import Run
+from shards.sampling.plan import SamplingPlan
 from tests.nightly import a_few
 from tests.shards.datasets import remove
 from tests.trainer.corpus import SIZE, build, grow
@@ -85,7 +85,7 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
 def switches(run: Path) -> dict[str, int]:
     """Return the position from which each manifest number is read."""
     first: dict[str, int] = {}
-    for mix in Run.load(run / "run.json").mixes:
+    for mix in SamplingPlan.load(run / "run.json").mixes:
         first.setdefault(mix.data[0].rpartition("@")[2], mix.start)
     return first
 

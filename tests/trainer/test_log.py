@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from shards.commands.shown import visible
+from shards.commands.output import visible
 from trainer.log import NAME, TRAIN, VALIDATION, RunLog, read_run_log
 from trainer.metrics import Meter, StepResult
 

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from shards.sampling.batch import Batch, Pieces
+from shards.sampling.batch import Batch, BatchSpans
 from shards.sampling.permutation import Words, derive
 from tests.trainer.corpus import SPECIAL
 from trainer.blanks.batch import GlmBatch
@@ -57,7 +57,7 @@ def windows(
                 tokens[i, end - 1] = EOS
             at = end
     table = np.array(starts, np.int64).reshape(-1, 2)
-    pieces = Pieces(windows=table[:, 0], starts=table[:, 1], rows=np.arange(len(table)))
+    pieces = BatchSpans(windows=table[:, 0], starts=table[:, 1], rows=np.arange(len(table)))
     return Batch(
         tokens=tokens,
         targets=None,

@@ -207,9 +207,9 @@ def running_sums(groups: Integers, values: Integers) -> Integers:
 def text_rows_of(batch: Batch, *, numbered: bool) -> TextRows:
     """Return the text of GLM windows, with its documents numbered on request."""
     pieces = None
-    if numbered and batch.pieces is not None:
+    if numbered and batch.spans is not None:
         begins = np.zeros(batch.tokens.shape, np.int64)
-        begins[batch.pieces.windows, batch.pieces.starts] = 1
+        begins[batch.spans.windows, batch.spans.starts] = 1
         pieces = np.maximum(begins.cumsum(axis=1) - 1, 0)
     return TextRows(batch.tokens, batch.loss_mask, batch.lengths, pieces)
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from shards.commands.shown import print_line
+from shards.commands.output import print_line
 from shards.errors import UserError
-from shards.sampling.run import CAUSAL
+from shards.sampling.plan import CAUSAL
 from trainer.distributed import Ranks
 from trainer.evaluate.command import GMASK, MASK, parse_tasks
 from trainer.import_weights.loaded_model import ModelSource, find_tokenizer

@@ -8,7 +8,7 @@ from dataclasses import MISSING, dataclass
 from functools import cached_property
 from pathlib import Path
 
-from shards.commands.flags import WORD, count, flag_of, given, local_path, option, positive
+from shards.commands.flags import WORD, count, flag_of, local_path, non_defaults, option, positive
 from shards.errors import UserError
 from trainer.command import RankCommand
 from trainer.load_options import OPENED, LoadOptions
@@ -79,7 +79,7 @@ class Evaluate(LoadOptions, RankCommand):
 
     def __post_init__(self) -> None:
         files = self.files
-        for name in given(self):
+        for name in non_defaults(self):
             if name in _OF_TASKS and not files:
                 raise UserError(f"{flag_of(name)} is of tasks: give --task NAME=FILE with it.")
             if name == "eval_samples" and files and not self.data:

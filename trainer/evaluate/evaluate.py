@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from shards.commands.shown import print_line
+from shards.commands.output import print_line
 from trainer.distributed import CollectiveError, Ranks
 from trainer.evaluate.benchmarks import answers_of, open_benchmarks, print_figures
 from trainer.evaluate.command import Evaluate

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from shards.commands.progress import counted
+from shards.commands.progress import track
 from shards.errors import UserError
 from trainer.distributed import Ranks
 from trainer.evaluate.command import BATCH_TOKENS
@@ -196,7 +196,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # the harness has no types
         world = self.ranks.world
         turns: Iterable[int] = range(-(-len(batches) // world))
         if self.ranks.is_first:
-            turns = counted(
+            turns = track(
                 "tasks",
                 turns,
                 total=len(rows),

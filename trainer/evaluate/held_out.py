@@ -7,7 +7,7 @@ from shards.errors import UserError
 from shards.manifest import distinct_labels
 from shards.records import from_json
 from shards.sampling.mixture import Blend
-from shards.sampling.run import BatchSize, Run
+from shards.sampling.plan import BatchSize, SamplingPlan
 from shards.sampling.switches import before_later_switches
 from trainer.config import TrainConfig
 from trainer.data import RunData, fetch_published, open_data
@@ -15,7 +15,7 @@ from trainer.distributed import Ranks
 from trainer.import_weights.loaded_model import ModelSource
 
 
-def _held_out_run(source: ModelSource, data: Sequence[str]) -> Run:
+def _held_out_run(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
     """Return the run of a model at the model's step, with its own data or other data.
 
     Args:
@@ -33,7 +33,7 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> Run:
             "benchmark: --task NAME=FILE."
         )
     try:
-        run = from_json(Run, source.state["run"], where="run")
+        run = from_json(SamplingPlan, source.state["run"], where="run")
     except (KeyError, ValueError) as error:
         raise UserError(
             f"{source.path} does not hold the state of a run ({error}): restore its whole-*.json."
@@ -44,7 +44,7 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> Run:
     return before_later_switches(run, run.position_of(source.step or 0))
 
 
-def _run_of_windows(source: ModelSource, data: Sequence[str]) -> Run:
+def _run_of_windows(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
     """Return a run with the windows of a model that comes from none of our runs.
 
     Raises:
@@ -52,7 +52,7 @@ def _run_of_windows(source: ModelSource, data: Sequence[str]) -> Run:
     """
     if not data:
         raise UserError(f"{source.path} does not say what it was trained on: give --data DIR.")
-    return Run(
+    return SamplingPlan(
         mixes=(Blend(start=0, data=tuple(data)),),
         batches=(BatchSize(step=0, size=1),),
         objective=source.objective,

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from shards.commands.command import Command, log_plainly
-from shards.commands.shown import print_lines
+from shards.commands.output import print_lines
 from trainer.export.options import ExportOptions
 from trainer.foreign_flags import FOREIGN_FLAGS
 
@@ -13,7 +13,7 @@ class Export(ExportOptions, Command):
     """Export a trained model to files that other programs read."""
 
     STOPPED = "nothing was exported"
-    OLD = FOREIGN_FLAGS
+    FOREIGN = FOREIGN_FLAGS
 
     def run(self) -> None:
         """Export the model; print a line about it and one for each file."""

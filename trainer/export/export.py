@@ -23,7 +23,7 @@ from torch import Tensor
 from shards.errors import DamageError, UserError
 from shards.manifest import read_manifest
 from shards.records import to_json
-from shards.sampling.run import CAUSAL
+from shards.sampling.plan import CAUSAL
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write, files, make_folder, sync_folder, write_json
 from shards.storage.lock import lock_dir

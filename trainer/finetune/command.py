@@ -15,15 +15,15 @@ from typing import Self
 from shards.commands.flags import (
     count,
     flag_of,
-    given,
     local_path,
+    non_defaults,
     option,
     options_of,
     positive,
     same_option,
 )
 from shards.errors import UserError
-from shards.sampling.run import FIXED
+from shards.sampling.plan import FIXED
 from trainer.config import (
     CHECKPOINTS,
     EPOCH,
@@ -122,7 +122,7 @@ class Finetune(RunConfig, PromptOptions):
 
     def __post_init__(self) -> None:
         task = self.described_task
-        for name in given(self):
+        for name in non_defaults(self):
             if name in _OF_WRITING and not task.IS_WRITTEN:
                 raise UserError(
                     f"{flag_of(name)}: the task {task.name} writes no texts, and has no use for it."

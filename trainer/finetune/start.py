@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from shards.commands.flags import flag_of, given
+from shards.commands.flags import flag_of, non_defaults
 from shards.errors import UserError
 from shards.records import to_json
 from trainer.checkpoint import Checkpoint
@@ -89,7 +89,7 @@ def _check_uses(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> 
             "picks the best epoch by val.jsonl, which is not there",
         ),
     }
-    for name in given(config):
+    for name in non_defaults(config):
         has_use, meaning = uses.get(name, (True, ""))
         if not has_use:
             raise UserError(f"{flag_of(name)} {meaning}; {config.task} has no use for it.")

@@ -14,7 +14,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from shards.commands.shown import json_text
+from shards.commands.output import json_text
 from shards.records import to_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from shards.commands.command import Command, log_plainly
 from shards.commands.flags import WORD, local_path, option, options_of, positive
-from shards.commands.shown import json_text, print_line, print_lines
+from shards.commands.output import json_text, print_line, print_lines
 from shards.errors import UserError
 from trainer.foreign_flags import FOREIGN_FLAGS
 from trainer.generate.decoding import Decoding
@@ -37,7 +37,7 @@ class Generate(Command, Decoding, LoadOptions):
     STOPPED = "the text is not whole"
     USAGE = "%(prog)s MODEL [PROMPT ...] [FLAG ...]"
     GROUPS = ("prompts and answers", "decoding", OPENED)
-    OLD = FOREIGN_FLAGS
+    FOREIGN = FOREIGN_FLAGS
 
     path: Path = option(
         MISSING, flag=WORD, group="prompts and answers", metavar="MODEL", type=local_path

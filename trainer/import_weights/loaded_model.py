@@ -17,8 +17,8 @@ from shards.manifest import distinct_labels
 from shards.reader import Dataset
 from shards.records import from_json
 from shards.sampling.mixture import parse_data
-from shards.sampling.run import CAUSAL
-from shards.sampling.run import GLM as BLANKS
+from shards.sampling.plan import CAUSAL
+from shards.sampling.plan import GLM as BLANKS
 from trainer.checkpoint import Checkpoint, usable_checkpoint
 from trainer.distributed import DTYPES
 from trainer.import_weights.config_json import (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shards.commands.command import Command
 from shards.commands.flags import WORD, count, local_path, option, options_of
-from shards.commands.shown import print_lines
+from shards.commands.output import print_lines
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.rows import Example
 from trainer.tasks.task import SPLITS, VALIDATION, PromptOptions

@@ -17,7 +17,7 @@ from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, ClassVar
 
-from shards.commands.flags import flag_of, given, option, positive
+from shards.commands.flags import flag_of, non_defaults, option, positive
 from shards.errors import UserError
 from trainer.tasks.description import FORMS, Description, Pattern
 from trainer.tasks.figures import Figures
@@ -255,7 +255,7 @@ class Task(ABC):
 
     def _pattern(self, options: PromptOptions) -> Pattern:
         """Return the pattern to ask by; UserError where there is no use for a flag."""
-        for name in given(options):
+        for name in non_defaults(options):
             if name not in self.TAKES:
                 raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
         patterns = self.description.pattern

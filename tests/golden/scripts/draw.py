@@ -10,8 +10,8 @@ from shards import (
     BatchSize,
     Blend,
     Dataset,
-    Run,
     Sampler,
+    SamplingPlan,
     SequentialSampler,
     causal_windows,
     glm_windows,
@@ -23,17 +23,17 @@ from trainer import Loader, read_once
 
 
 def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
-    """A line a position: stream, scatter, epoch, sample, shard, window, phase, key."""
+    """A line a position: stream, scatter, epoch, index, shard, window, phase, key."""
     at = np.array([*positions])
     drawn = sampler.draw(at)
     where = sampler.locate(drawn)
-    columns = (at, drawn.stream, drawn.scatter, drawn.epoch, drawn.sample, *where)
+    columns = (at, drawn.stream, drawn.scatter, drawn.epoch, drawn.index, *where)
     print(title, [stream.num_tokens for stream in sampler.streams])
     for row in zip(*columns, sampler.keys(drawn), strict=True):
         print(" ", *map(int, row))
     last = int(at[-1])
     print("  epochs", np.round(sampler.epochs(last), 6).tolist())
-    print("  counts", sampler.counts(at[-2:]).tolist())
+    print("  counts", sampler.schedule.counts_until(last).tolist())
 
 
 def back(sampler: Sampler, positions: Iterable[int]) -> None:
@@ -82,7 +82,7 @@ def main() -> None:
         Blend(start=30, data=("data@2=0.5", "asked:zhihu=0.5")),
         Blend(start=50, data=("data@3=1", "asked=2")),
     )
-    run = Run(
+    run = SamplingPlan(
         mixes=mixes,
         batches=(BatchSize(step=0, size=4), BatchSize(step=5, size=8)),
         seed=3,
@@ -100,7 +100,7 @@ def main() -> None:
         starts = [stage["start"] for stage in state["stages"]]
         print("state at", sampler.load_state_dict(state), starts, len(state["shards"]))
 
-    followed = Run(
+    followed = SamplingPlan(
         mixes=(Blend(start=0, data=("data@1",)),), batches=run.batches, seed=4, length=64
     )
     grown = switch_version(resolve_versions(followed), 40, numbers={"data": 2})

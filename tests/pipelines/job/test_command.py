@@ -9,11 +9,11 @@ import pytest
 
 from pipelines.corpus.options import Options
 from pipelines.steps.langid import installed_model
-from shards.show import USUAL
+from shards.show import DEFAULT_OPTIONS
 
 
 def test_the_overview_of_a_dataset_knows_the_defaults() -> None:
-    for corpus, values in USUAL.items():
+    for corpus, values in DEFAULT_OPTIONS.items():
         module = f"pipelines.{corpus}"
         usual = importlib.import_module(module).RECIPE.options() if corpus else Options()
         for name, value in values.items():

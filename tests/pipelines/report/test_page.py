@@ -10,7 +10,7 @@ import pytest
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.report.page import page
 from pipelines.segments.rows import REJECTS
-from shards.commands.shown import visible
+from shards.commands.output import visible
 from shards.manifest import read_manifest
 from shards.view.labels import chinese, metric_words, reason_words
 

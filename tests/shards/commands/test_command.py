@@ -9,9 +9,16 @@ import pyarrow as pa
 import pytest
 
 from shards.__main__ import main
-from shards.commands.command import REFUSED, UNREAD, Command, Invocation, Parser, exit_code
+from shards.commands.command import (
+    EXIT_BROKEN_PIPE,
+    EXIT_REFUSED,
+    Command,
+    Invocation,
+    Parser,
+    exit_code,
+)
 from shards.commands.flags import WORD, MutuallyExclusive, option
-from shards.commands.shown import print_lines
+from shards.commands.output import print_lines
 from shards.errors import UserError
 from tests.shards.datasets import put_dataset
 
@@ -34,7 +41,7 @@ def test_lack_of_memory_is_one_paragraph(capsys: pytest.CaptureFixture[str]) -> 
     def fill() -> None:
         raise MemoryError("malloc of size 64 failed")
 
-    assert exit_code(COOKING, fill) == REFUSED
+    assert exit_code(COOKING, fill) == EXIT_REFUSED
     told = "cook: there is not enough memory (malloc of size 64 failed): use a machine with more, "
     assert capsys.readouterr().err == f"{told}or raise the limit (ulimit -v); nothing is burnt\n"
 
@@ -47,7 +54,7 @@ def test_what_may_not_be_read_is_one_paragraph(
         def read(path: Path = path) -> None:
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
-        assert exit_code(COOKING, read) == REFUSED
+        assert exit_code(COOKING, read) == EXIT_REFUSED
         told = f"cook: Cannot {verb} {path}: permission denied. Check its rights and those of the "
         assert capsys.readouterr().err == f"{told}folders above it; nothing is burnt\n"
 
@@ -60,8 +67,8 @@ class Cook(Command):
 
     dish: str = option(MISSING, "what", flag=WORD)
     minutes: int = option(MISSING, "how long", type=int, required=True)
-    heat: float | None = option(None, "degrees", type=float, either=_HEAT)
-    raw: bool = option(False, "none at all", either=_HEAT)
+    heat: float | None = option(None, "degrees", type=float, exclusive=_HEAT)
+    raw: bool = option(False, "none at all", exclusive=_HEAT)
     pan: str = option("iron", "which", choices=("iron", "clay"))
     side: tuple[str, ...] = option((), "what beside it", action="append", flag="--with")
 
@@ -85,10 +92,10 @@ def test_a_command_is_its_options(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_old_spellings_are_told_and_values_are_no_flags() -> None:
-    parser = Parser(prog="cook", old={"--cooking-time": "here --minutes N"})
+    parser = Parser(prog="cook", foreign={"--cooking-time": "here --minutes N"})
     parser.add_argument("--minutes", type=int)
     parser.add_argument("words", nargs="*")
-    assert parser.is_old("--cooking_time")
+    assert parser.is_foreign("--cooking_time")
     with pytest.raises(UserError, match=r"unknown flag --cooking_time: here --minutes N\. cook "):
         parser.parse_args(["--cooking_time=3"])
     parsed = parser.parse_args(["--minutes", "-3", "- -", "-- salt", "--", "--pepper"])
@@ -119,7 +126,7 @@ def test_a_reader_that_has_seen_enough_sees_no_traceback() -> None:
         process.stdout.close()
         assert process.stderr is not None
         assert process.stderr.read() == b""
-    assert process.returncode == UNREAD
+    assert process.returncode == EXIT_BROKEN_PIPE
 
 
 def test_languages_of_as_many_documents_come_by_name(

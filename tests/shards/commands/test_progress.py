@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from shards.commands import progress
-from shards.commands.progress import counted_files
-from shards.commands.shown import print_line
+from shards.commands.output import print_line
+from shards.commands.progress import track_files
 
 FIRST, SECOND, LAST = (
     "copy  40 % | 4.0 MB/s | ETA 0:15",
@@ -42,7 +42,7 @@ def copied(clock: Clock, *, seconds: float) -> list[str]:
     sizes = {"a": 40_000_000, "b": 30_000_000, "c": 30_000_000}
     files = [(name, SimpleNamespace(bytes=size)) for name, size in sizes.items()]
     names = []
-    for name, _ in counted_files("copy", files):
+    for name, _ in track_files("copy", files):
         if name == "b":
             print_line("b is odd")
         clock.now += seconds

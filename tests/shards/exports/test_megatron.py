@@ -10,14 +10,14 @@ from typing import Any
 import pytest
 
 from shards.errors import UserError
-from shards.exports.megatron import blends
+from shards.exports.megatron import megatron_blend
 from tests.shards.conftest import EOS, GENERATION, TEXTS, build
 
 
 def test_nothing_to_train_on(tmp_path: Path) -> None:
     build(tmp_path, {**TEXTS, f"{GENERATION}/pile/00000": []})
     with pytest.raises(UserError, match="there is no token to train on"):
-        blends([f"{tmp_path}:pile"])
+        megatron_blend([f"{tmp_path}:pile"])
 
 
 class Tokenizer:
@@ -44,7 +44,7 @@ def core() -> Iterator[Any]:
 def test_megatron_blends_the_shards_as_they_weigh(dataset: Path, core: Any) -> None:
     weights = [f"{dataset}:wudao=0.25", f"{dataset}:pile=0.75"]
     read = core("utils").get_blend_from_list
-    parts = re.split(r"--(?:train|valid)-data-path ", blends(weights).arguments())[1:]
+    parts = re.split(r"--(?:train|valid)-data-path ", megatron_blend(weights).arguments())[1:]
     gpt = core("gpt_dataset")
     config = gpt.GPTDatasetConfig(
         random_seed=1,

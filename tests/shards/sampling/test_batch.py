@@ -44,16 +44,16 @@ def one_by_one(whole: Shard, number: int, spec: WindowSpec, phase: int) -> dict[
     within = np.arange(size) - whole.offsets[row_of]
     has_loss = ~np.isin(row_of, whole.removed) & (within >= whole.prompts[row_of])
     found: dict[str, list[int]] = {
-        name: [] for name in ("tokens", "targets", "loss_mask", "piece_starts", "piece_rows")
+        name: [] for name in ("tokens", "targets", "loss_mask", "span_starts", "span_rows")
     }
     kept = [at % size for at in range(begin, end) if row_of[at % size] not in whole.removed]
     is_causal, before = spec.kind == "causal", (-1, -1)
     for place, after in pairwise([*kept, end % size]):
         row = int(row_of[place])
         if before != (row, place - 1):
-            found["piece_starts"].append(len(found["tokens"]))
-            found["piece_rows"].append(row)
-            if len(found["piece_rows"]) <= spec.num_cls:
+            found["span_starts"].append(len(found["tokens"]))
+            found["span_rows"].append(row)
+            if len(found["span_rows"]) <= spec.num_cls:
                 found["tokens"].append(CLS)
                 found["loss_mask"].append(False)
         before = row, place
@@ -98,7 +98,7 @@ def test_the_quick_way_reads_what_the_slow_one_does(
     both: dict[str, Any] = {"phases": phases, "spec": spec, "vocabulary": VOCABULARY}
     quick = read_batch(rows, windows, **both)
     slow = read_batch(rows, windows, **both, boundaries=True)
-    assert quick.pieces is None
+    assert quick.spans is None
     for name in ("tokens", "targets", "loss_mask", "lengths"):
         np.testing.assert_array_equal(getattr(quick, name), getattr(slow, name), err_msg=name)
 
@@ -109,9 +109,9 @@ def test_sequences_end_at_documents_and_padding() -> None:
     batch = read_batch([given_shard] * 2, [0, 1], **both, boundaries=True)
     assert batch.cu_seqlens().tolist() == [0, 4, 6, 7, 9, 12]
     assert batch.cu_seqlens().dtype == np.int32
-    assert batch.pieces.windows.tolist() == [0, 0, 1, 1]
-    assert batch.pieces.starts.tolist() == [0, 4, 0, 1]
-    assert batch.pieces.rows.tolist() == [0, 1, 1, 2]
+    assert batch.spans.windows.tolist() == [0, 0, 1, 1]
+    assert batch.spans.starts.tolist() == [0, 4, 0, 1]
+    assert batch.spans.rows.tolist() == [0, 1, 1, 2]
     with pytest.raises(ValueError, match="boundaries=True"):
         read_batch([given_shard] * 2, [0, 1], **both).cu_seqlens()
 

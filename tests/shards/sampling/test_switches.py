@@ -7,17 +7,17 @@ import numpy as np
 import pytest
 
 from shards.maintenance import place
-from shards.maintenance.place import NodeShare, require
+from shards.maintenance.place import NodeShare, check_files_present
 from shards.reader import Dataset
 from shards.sampling.mixture import Blend
-from shards.sampling.run import BatchSize, Run
+from shards.sampling.plan import BatchSize, SamplingPlan
 from shards.sampling.switches import (
     before_later_switches,
+    manifest_numbers,
     manifest_versions,
     min_common_version,
-    numbers_of,
     resolve_versions,
-    resumed,
+    resume_plan,
     same_until,
     switch_version,
 )
@@ -42,13 +42,15 @@ def data(original: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(original, tmp_path / "data"))
 
 
-def run_on(*data: str, scatters: int = 1) -> Run:
+def run_on(*data: str, scatters: int = 1) -> SamplingPlan:
     mixes = (Blend(start=0, data=data),)
     batches = (BatchSize(step=0, size=4),)
-    return Run(mixes=mixes, batches=batches, scatters=scatters, length=32, seed=5, followed=0)
+    return SamplingPlan(
+        mixes=mixes, batches=batches, scatters=scatters, length=32, seed=5, followed=0
+    )
 
 
-def drawn(run: Run, end: int) -> list[tuple[str, int, int, int]]:
+def drawn(run: SamplingPlan, end: int) -> list[tuple[str, int, int, int]]:
     """Return stream, shard, window and epoch at each position."""
     sampler = run.sampler()
     windows = sampler.draw(range(end))
@@ -58,7 +60,7 @@ def drawn(run: Run, end: int) -> list[tuple[str, int, int, int]]:
     return [(sampler.names[stream], *rest) for stream, *rest in rows]
 
 
-def followed(run: Run, data: Path, *positions: int) -> Run:
+def followed(run: SamplingPlan, data: Path, *positions: int) -> SamplingPlan:
     """Return the run with a switch to the next manifest at each position."""
     for number, position in enumerate(positions, start=2):
         run = switch_version(run, position, numbers={str(data): number})
@@ -89,7 +91,7 @@ def test_datasets_keep_their_shares(data: Path, tmp_path: Path) -> None:
     build(tmp_path / "other", seed=1)
     run = run_on(f"{data}@1=0.3", f"{tmp_path / 'other'}@1=0.7")
     numbers = {str(data): 2, str(tmp_path / "other"): 1}
-    assert numbers_of(run) == {**numbers, str(data): 1}
+    assert manifest_numbers(run) == {**numbers, str(data): 1}
     run = switch_version(run, 40, numbers=numbers)
     windows = drawn(run, max(1000, run.mixes[-1].start))
     other = [name.startswith("00000001/") for name, *_ in windows]
@@ -111,7 +113,7 @@ def test_a_generation_of_one_shard_is_common_to_all_nodes(data: Path, tmp_path: 
     placed = place.place(Dataset.open(f"{data}@4"), share, to=tmp_path / "disk")
     copied = {path.partition("/")[0] for path, _, is_copied in placed if is_copied}
     assert copied == {"g0004-00"}  # again, and only what is new
-    require(Dataset.open(f"{tmp_path / 'disk'}@3"), share)
+    check_files_present(Dataset.open(f"{tmp_path / 'disk'}@3"), share)
     names = {path.name for path in (tmp_path / "disk" / "g0003-00" / "web").glob("*.bin")}
     assert names == {"00000.bin", "validation-00000.bin"}
 
@@ -129,7 +131,7 @@ def test_a_removal_changes_no_draw(data: Path, position: int) -> None:
         after = switch_version(after, start, numbers={str(data): number})
     assert len(set(drawn(after, total))) == total
     assert drawn(after, total + 300) == drawn(run, total + 300)
-    assert numbers_of(after) == {str(data): 6}
+    assert manifest_numbers(after) == {str(data): 6}
 
 
 def test_a_trace_opens_a_dataset_once_for_all_switches(data: Path) -> None:
@@ -153,28 +155,28 @@ def test_a_run_is_resumed_at_the_numbers_that_it_had(data: Path, tmp_path: Path)
     given = replace(run_on(f"{data}=1"), followed=None)
     assert resolve_versions(given).mixes[0].data == (f"{data}@4=1",)
     saved = replace(given, mixes=(Blend(start=0, data=(f"{data}@2=1",)),))
-    assert resumed(given, saved) == saved
+    assert resume_plan(given, saved) == saved
     # The folder may be another; what the user gives explicitly counts.
     moved = Path((tmp_path / "moved").resolve())
     data.rename(moved)
     there = replace(given, mixes=(Blend(start=0, data=(f"{moved}=1",)),))
-    assert resumed(there, saved).mixes[0].data == (f"{moved}@2=1",)
+    assert resume_plan(there, saved).mixes[0].data == (f"{moved}@2=1",)
     explicit = replace(given, mixes=(Blend(start=0, data=(f"{moved}@3=1",)),))
-    assert resumed(explicit, saved) == explicit
+    assert resume_plan(explicit, saved) == explicit
     other = replace(given, mixes=(Blend(start=0, data=(f"{moved}=2",)),))
-    assert resumed(other, saved).mixes[0].data == (f"{moved}@4=2",)
+    assert resume_plan(other, saved).mixes[0].data == (f"{moved}@4=2",)
 
 
 def test_a_run_is_resumed_with_its_switches(data: Path) -> None:
     given = replace(run_on(str(data)), followed=None)
     saved = replace(followed(run_on(f"{data}@1"), data, 40, 60), followed=60)
-    assert resumed(given, saved) == saved
+    assert resume_plan(given, saved) == saved
     later = Blend(start=50, data=(f"{data}@4:web",))
-    assert resumed(replace(given, mixes=(*given.mixes, later)), saved).mixes[-1] == later
+    assert resume_plan(replace(given, mixes=(*given.mixes, later)), saved).mixes[-1] == later
     unlike = replace(given, mixes=(Blend(start=0, data=(f"{data}@2",)),))
-    assert resumed(unlike, saved) == unlike
+    assert resume_plan(unlike, saved) == unlike
     assert [start for start, _ in manifest_versions(saved)] == [0, 40, 60]
-    assert [numbers_of(era)[str(data)] for _, era in manifest_versions(saved)] == [1, 2, 3]
+    assert [manifest_numbers(era)[str(data)] for _, era in manifest_versions(saved)] == [1, 2, 3]
     assert same_until(saved, before_later_switches(saved, 59), 60)
     assert not same_until(saved, before_later_switches(saved, 59), 61)
 

@@ -7,16 +7,16 @@ import numpy as np
 import pytest
 
 from shards.sampling.mixture import Blend
-from shards.sampling.run import BatchSize, Run
+from shards.sampling.plan import BatchSize, SamplingPlan
 from shards.sampling.trace import TracedDocument, Tracer
 from shards.sampling.windows import WindowVocabulary
 from tests.shards.windows import read_window
 
 
-def run_on(directory: Path, **values: object) -> Run:
+def run_on(directory: Path, **values: object) -> SamplingPlan:
     mix = Blend(start=0, data=(f"{directory}:news=3", f"{directory}:books=1"))
     batches = (BatchSize(step=0, size=8), BatchSize(step=20, size=4))
-    run = Run(mixes=(mix,), batches=batches, scatters=2, length=512, seed=7)
+    run = SamplingPlan(mixes=(mix,), batches=batches, scatters=2, length=512, seed=7)
     return replace(run, **values)
 
 
@@ -45,7 +45,7 @@ def test_both_directions_agree_over_several_epochs(
     for step in range(steps):
         for sample in tracer.samples(step):
             assert sample.step == step
-            for row in {piece.row for piece in sample.pieces}:
+            for row in {span.row for span in sample.spans}:
                 key = TracedDocument(stream=sample.stream, shard=sample.shard, row=row)
                 forward[key].append((step, sample.position, sample.epoch))
     backward = {
@@ -73,10 +73,10 @@ def test_samples_are_what_is_read(library: Path) -> None:
         window = read_window(
             shard,
             sample.window,
-            spec=tracer.run.window,
+            spec=tracer.plan.window,
             vocabulary=WindowVocabulary.of(tracer.sampler.streams[sample.stream].dataset),
             phase=tracer.sampler.phase_of(sample.stream, shard=sample.shard, epoch=sample.epoch),
         )
-        text = [shard.tokens[piece.begin : piece.end] for piece in sample.pieces]
+        text = [shard.tokens[span.begin : span.end] for span in sample.spans]
         assert np.array_equal(np.concatenate(text), window.tokens)
-        assert [piece.row for piece in sample.pieces] == window.piece_rows.tolist()
+        assert [span.row for span in sample.spans] == window.span_rows.tolist()

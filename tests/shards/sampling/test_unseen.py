@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from shards.sampling.sampler import Sampler
 from shards.sampling.stages import MixtureStage
 from shards.sampling.streams import Stream
-from shards.sampling.unseen import Group, stages_until_seen
+from shards.sampling.unseen import StreamGroup, stages_until_seen
 from shards.sampling.windows import causal_windows
 
 Make = Callable[..., Stream]
@@ -25,8 +25,8 @@ def sampler_of(
     return Sampler(streams, seed=3, num_scatters=num_scatters, window=window, stages=stages)
 
 
-def everything(*streams: int) -> list[Group]:
-    return [Group(share=ONE, streams=streams)]
+def everything(*streams: int) -> list[StreamGroup]:
+    return [StreamGroup(share=ONE, streams=streams)]
 
 
 def planned(
@@ -68,7 +68,7 @@ def test_all_text_is_seen_once_before_any_is_repeated(
         stages = planned(streams[:there], stages, start=start)
         after = sampler_of(streams[:there], stages).draw(range(start))
         assert np.array_equal(before.stream, after.stream)
-        assert np.array_equal(before.sample, after.sample)
+        assert np.array_equal(before.index, after.index)
     total = sum(sizes[:there])
     sampler = sampler_of(streams[:there], stages)
     assert stages[-1].start == total

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from shards.errors import DamageError, UserError
-from shards.storage.arrow import check_places, check_values, read_all, reraise_as_damage
+from shards.storage.arrow import check_string_offsets, check_values, read_table, reraise_as_damage
 
 PATH = Path("some.arrow")
 
@@ -49,7 +49,7 @@ def test_any_flipped_bit_is_told_or_harmless() -> None:
         changed = content.copy()
         changed[place] ^= 1 << rng.integers(8)
         try:
-            check_values(read_all(changed, PATH), PATH).to_pylist()
+            check_values(read_table(changed, PATH), PATH).to_pylist()
         except DamageError as error:
             told.append(str(error))
     assert len(told) > 100
@@ -59,7 +59,7 @@ def test_any_flipped_bit_is_told_or_harmless() -> None:
 
 def test_bytes_that_are_no_text_lie_in_their_file() -> None:
     content = np.frombuffer(file_of(TABLE).tobytes().replace("天".encode(), b"\xff" * 3), np.uint8)
-    table = check_places(read_all(content, PATH), PATH)
+    table = check_string_offsets(read_table(content, PATH), PATH)
     with pytest.raises(DamageError, match=r"some\.arrow is not an Arrow file, or is damaged"):
         check_values(table, PATH)
 

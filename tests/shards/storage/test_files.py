@@ -18,9 +18,9 @@ from shards.storage.files import (
     crc32c,
     crc32c_of,
     files,
+    json_errors_explained,
     map_bytes,
     read_json,
-    shape_expected,
     size,
     write_json,
 )
@@ -130,10 +130,13 @@ def test_odd_shapes_are_damage(tmp_path: Path) -> None:
     for value in values:
         with (
             pytest.raises(DamageError, match=r"x\.json does not hold what .*\): mend it\.$"),
-            shape_expected(tmp_path / "x.json", "mend it"),
+            json_errors_explained(tmp_path / "x.json", "mend it"),
         ):
             assert int(value["a"][0]["b"]) < 0  # type: ignore[index,call-overload]
-    with pytest.raises(UserError, match="as it is"), shape_expected(tmp_path / "x.json", "mend it"):
+    with (
+        pytest.raises(UserError, match="as it is"),
+        json_errors_explained(tmp_path / "x.json", "mend it"),
+    ):
         raise UserError("as it is")
 
 

@@ -20,7 +20,7 @@ from shards.tables import (
     open_rows,
     open_table,
     rows_between,
-    spread_over,
+    with_hash_range,
     write_table,
 )
 
@@ -110,7 +110,7 @@ def test_a_table_may_say_where_its_hashes_lie(
     keys = np.sort(rng.integers(5 << 61, 3 << 62, NUM, np.uint64))
     table = pa.table({"order": keys, "value": np.arange(NUM), "other": np.arange(NUM)})
     within = Range(low=5 << 61, high=3 << 62)
-    write_table(remote / f"spread-{bound}", spread_over(table, within))
+    write_table(remote / f"spread-{bound}", with_hash_range(table, within))
     high = min(bound + 2**50, 2**64)
     found = open_between(remote / f"spread-{bound}", "order", low=bound, high=high)
     assert found.schema.metadata is None

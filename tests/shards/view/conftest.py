@@ -14,7 +14,7 @@ import pytest
 
 from pipelines import api, wudao
 from shards.view.server import Server
-from shards.view.viewer import Opening
+from shards.view.viewer import ReloadingViewer
 from tests.golden.seen_pages import Browser
 from tests.shards.datasets import put_odd
 
@@ -126,7 +126,7 @@ def show() -> Iterator[Show]:
     servers = []
 
     def start(directory: Path | str, **settings: Any) -> Client:
-        server = Server(Opening(str(directory), **settings), 0)
+        server = Server(ReloadingViewer(str(directory), **settings), 0)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
         thread.start()
         servers.append((server, thread))

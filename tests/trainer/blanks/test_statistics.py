@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from shards.sampling.batch import Batch, Pieces
+from shards.sampling.batch import Batch, BatchSpans
 from tests.trainer.texts import CLS, DBLOCK, EOS, SENTENCE_ENDS, SIZE, SOP, keys_of, maker
 from trainer.blanks.batch import GlmBatch
 from trainer.blanks.objective import BlankOptions
@@ -55,7 +55,7 @@ def texts(documents: int) -> Batch:
         targets=None,
         loss_mask=tokens != CLS,
         lengths=np.full(TEXTS, N),
-        pieces=Pieces(windows=rows, starts=starts, rows=np.arange(len(rows))),
+        spans=BatchSpans(windows=rows, starts=starts, rows=np.arange(len(rows))),
     )
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 import torch
 
-from shards.storage.disk import explain
+from shards.storage.disk import disk_error
 from shards.storage.files import Handle, crc32c
 from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put, resumed_step
@@ -82,7 +82,7 @@ def test_what_goes_wrong_within_a_file_is_raised_after_deepspeed_returns(
 
     def fail(handle: Handle, data: Any) -> int:
         if len(data) > 1_000_000:  # torch ends its archive after that, with less
-            raise error if isinstance(error, ValueError) else explain(error, tmp_path / "x")
+            raise error if isinstance(error, ValueError) else disk_error(error, tmp_path / "x")
         return write(handle, data)
 
     with monkeypatch.context() as patched:

@@ -18,7 +18,7 @@ def losses(batch: Mapping[str, torch.Tensor]) -> LossSums:
 
 def test_validation_ends_when_asked_to(configure: Callable[..., TrainConfig]) -> None:
     config = configure("--objective", "causal")
-    data = open_data(config, config.as_run(), config.shape)
+    data = open_data(config, config.sampling_plan(), config.shape)
     tally = evaluate(losses, data, at_once=4, ranks=ALONE)
     assert tally is not None
     assert tally.loss == 2

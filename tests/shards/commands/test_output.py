@@ -10,12 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shards.commands.shown import (
+from shards.commands.output import (
     MessageFormatter,
     json_text,
     message,
     print_lines,
-    tell,
+    print_message,
     visible,
     visible_line,
 )
@@ -109,10 +109,10 @@ def test_what_is_told_and_printed_is_visible(
 ) -> None:
     monkeypatch.setattr(sys, "argv", ["x"])
     stream = io.StringIO()
-    tell("a\x1b", stream=stream, start="\r\033[K", end="")
+    print_message("a\x1b", stream=stream, start="\r\033[K", end="")
     assert stream.getvalue() == "\r\033[Ka␛"
     assert print_lines(f"{c}\n" for c in "\x1b\x07") == 2
-    tell("x \x9b")
+    print_message("x \x9b")
     assert capsys.readouterr() == ("␛␊\n␇␊\n", "x ‹U+009B›\n")
 
 
@@ -144,7 +144,7 @@ def test_nothing_else_writes_to_the_terminal() -> None:
         for path in files
         if (calls := WRITES.findall(path.read_text("utf-8")))
     }
-    assert found.pop("shards/commands/shown.py")
+    assert found.pop("shards/commands/output.py")
     assert found == {
         "shards/commands/command.py": ["logging.StreamHandler(", "logging.basicConfig("]
     }

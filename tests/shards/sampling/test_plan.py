@@ -5,14 +5,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.sampling.mixture import Blend
-from shards.sampling.run import BatchSize, Run
+from shards.sampling.plan import BatchSize, SamplingPlan
 
-RUN = Run(mixes=(Blend(start=0, data=("wudao",)),), batches=(BatchSize(step=0, size=4),))
+RUN = SamplingPlan(mixes=(Blend(start=0, data=("wudao",)),), batches=(BatchSize(step=0, size=4),))
 
 
 def test_a_run_is_found_in_its_folder(tmp_path: Path) -> None:
     RUN.save(tmp_path / "run.json")
-    assert Run.load(tmp_path) == Run.load(tmp_path / "run.json") == RUN
+    assert SamplingPlan.load(tmp_path) == SamplingPlan.load(tmp_path / "run.json") == RUN
 
 
 @given(

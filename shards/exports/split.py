@@ -3,9 +3,9 @@
     generation, source, shard     a.bin: d0 d1 d2 d3    b.bin: d4 d5
     removed                                   xx               xx
     left                                 d0 d1    d3          d4
-                                  pieces 0              1
+                                  shards 0              1
 
-A split is one stream of tokens, and each shard contributes one piece. Every removal counts,
+A split is one sequence of tokens, which continues from shard to shard. Every removal counts,
 whichever manifest it came with, also for `DIR@n`: removed documents are never exported.
 """
 
@@ -28,7 +28,7 @@ _BLOCK_TOKENS = 1 << 21
 
 
 @dataclass(frozen=True, kw_only=True)
-class StreamChunk:
+class ExportedShard:
     """The documents that one shard adds to a split."""
 
     entry: ShardEntry
@@ -36,7 +36,7 @@ class StreamChunk:
     removed: Rows
     """The removed rows of the shard, which are not exported."""
     start: int
-    """The number of tokens in the split before this piece."""
+    """The number of tokens in the split before this shard."""
     tokens: int
     documents: int
     prompts: int
@@ -44,11 +44,11 @@ class StreamChunk:
 
     @property
     def stop(self) -> int:
-        """The number of tokens in the split up to the end of this piece."""
+        """The number of tokens in the split up to the end of this shard."""
         return self.start + self.tokens
 
 
-class SplitStream:
+class ExportedSplit:
     """The exported tokens of one split. Only one shard is open at a time."""
 
     def __init__(
@@ -74,69 +74,71 @@ class SplitStream:
         self._open: tuple[str, Shard] | None = None
         self.tokenizer = dataset.manifest.tokenizer
         """The tokenizer that made the tokens."""
-        self.pieces: list[StreamChunk] = []
+        self.shards: list[ExportedShard] = []
         self.tokens = 0
         for location in dataset.manifest.locations():
             if location.split == split and location.source in sources:
                 rows = removed.get(location.entry.path, np.zeros(0, np.int64))
-                self.pieces.append(_piece(dataset, location, rows, start=self.tokens))
-                self.tokens = self.pieces[-1].stop
-        self.documents = sum(piece.documents for piece in self.pieces)
-        self.prompts = sum(piece.prompts for piece in self.pieces)
-        self.removed = sum(len(piece.removed) for piece in self.pieces)
+                self.shards.append(_exported_shard(dataset, location, rows, start=self.tokens))
+                self.tokens = self.shards[-1].stop
+        self.documents = sum(shard.documents for shard in self.shards)
+        self.prompts = sum(shard.prompts for shard in self.shards)
+        self.removed = sum(len(shard.removed) for shard in self.shards)
 
     @property
     def sources(self) -> tuple[str, ...]:
         """The names of the sources in order, each once."""
-        return tuple(dict.fromkeys(piece.source for piece in self.pieces if piece.tokens))
+        return tuple(dict.fromkeys(shard.source for shard in self.shards if shard.tokens))
 
-    def payload(self, piece: StreamChunk) -> AnyPath:
-        """Check the shard of a piece and return its file of tokens."""
-        return self.shard(piece).file(BIN)
+    def payload(self, shard: ExportedShard) -> AnyPath:
+        """Check a shard and return its file of tokens."""
+        return self.open(shard).file(BIN)
 
-    def shard(self, piece: StreamChunk) -> Shard:
-        """Open the shard of a piece after reading and checking all its tokens.
+    def open(self, shard: ExportedShard) -> Shard:
+        """Open a shard after reading and checking all its tokens.
 
         Raises:
             DamageError: A file is missing, or is not the one that the manifest names.
         """
-        if self._open is None or self._open[0] != piece.entry.path:
+        if self._open is None or self._open[0] != shard.entry.path:
             self._open = None  # frees the memory that a shard behind a URL takes
-            shard = self._dataset.shard(piece.entry)
-            _check(shard, eos=self.tokenizer.special["eos"])
-            self._open = piece.entry.path, shard
+            opened = self._dataset.shard(shard.entry)
+            _check(opened, eos=self.tokenizer.special["eos"])
+            self._open = shard.entry.path, opened
         return self._open[1]
 
     def blocks(self, start: int, stop: int) -> Iterator[Tokens]:
         """Yield the tokens from `start` to `stop` of the split, views of a few MB at most."""
-        for piece in self.pieces:
-            if piece.start < stop and piece.stop > start:
-                yield from self._blocks_of(piece, start - piece.start, stop - piece.start)
+        for shard in self.shards:
+            if shard.start < stop and shard.stop > start:
+                yield from self._blocks_of(shard, start - shard.start, stop - shard.start)
 
-    def _blocks_of(self, piece: StreamChunk, start: int, stop: int) -> Iterator[Tokens]:
-        shard = self.shard(piece)
+    def _blocks_of(self, shard: ExportedShard, start: int, stop: int) -> Iterator[Tokens]:
+        opened = self.open(shard)
         position = 0
-        for first, last in _runs(shard, piece.removed):
+        for first, last in _runs(opened, shard.removed):
             low = first + max(0, start - position)
             high = min(last, first + stop - position)
             for begin in range(low, high, _BLOCK_TOKENS):
-                yield shard.tokens[begin : min(high, begin + _BLOCK_TOKENS)]
+                yield opened.tokens[begin : min(high, begin + _BLOCK_TOKENS)]
             position += last - first
 
-    def lengths(self, piece: StreamChunk) -> NDArray[np.int64]:
-        """Return the number of tokens of each document of a piece."""
-        return _without(self.shard(piece).lengths, piece.removed).astype(np.int64)
+    def lengths(self, shard: ExportedShard) -> NDArray[np.int64]:
+        """Return the number of tokens of each document of a shard."""
+        return _without(self.open(shard).lengths, shard.removed).astype(np.int64)
 
-    def loss(self, piece: StreamChunk) -> Iterator[NDArray[np.bool_]]:
-        """Yield a mask for each document of a piece: whether each token carries loss."""
-        prompts = _without(self.shard(piece).prompts, piece.removed).tolist()
-        for length, prompt in zip(self.lengths(piece).tolist(), prompts, strict=True):
+    def loss(self, shard: ExportedShard) -> Iterator[NDArray[np.bool_]]:
+        """Yield a mask for each document of a shard: whether each token carries loss."""
+        prompts = _without(self.open(shard).prompts, shard.removed).tolist()
+        for length, prompt in zip(self.lengths(shard).tolist(), prompts, strict=True):
             mask = np.ones(length, np.bool_)
             mask[:prompt] = False
             yield mask
 
 
-def _piece(dataset: Dataset, location: ShardLocation, rows: Rows, *, start: int) -> StreamChunk:
+def _exported_shard(
+    dataset: Dataset, location: ShardLocation, rows: Rows, *, start: int
+) -> ExportedShard:
     entry = location.entry
     table = dataset.table(entry)
     lost = int(column(table, "tokens")[rows].sum(dtype=np.int64))
@@ -146,7 +148,7 @@ def _piece(dataset: Dataset, location: ShardLocation, rows: Rows, *, start: int)
             f"{path} is damaged: its removed documents have {lost:,} tokens, the shard "
             f"{entry.tokens:,}. Restore it from a copy, or build the dataset again."
         )
-    return StreamChunk(
+    return ExportedShard(
         entry=entry,
         source=location.source,
         removed=rows,

@@ -2,7 +2,7 @@
 
 step ── batches ──▶ positions ── seed, scatters, mixes, window ──▶ samples
 
-`RunOptions` are the flags of commands; `as_run` makes a `Run` of them.
+`DataConfig` are the flags of commands; `sampling_plan` makes a `SamplingPlan` of them.
 """
 
 import argparse
@@ -44,7 +44,7 @@ class BatchSize:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Run:
+class SamplingPlan:
     """The options that decide the samples of every step, independent of the machines.
 
     Raises:
@@ -76,7 +76,7 @@ class Run:
     follows."""
 
     def __post_init__(self) -> None:
-        _check_ascending([mix.start for mix in self.mixes], "mixes", unit="position")
+        _check_ascending([blend.start for blend in self.mixes], "mixes", unit="position")
         _check_ascending([batch.step for batch in self.batches], "batch sizes", unit="step")
         if (smallest := min(batch.size for batch in self.batches)) < 1:
             raise UserError(f"a batch has at least one sample, not {smallest}.")
@@ -88,7 +88,7 @@ class Run:
             raise UserError("a cap on epochs needs the run's number of steps.")
 
     @classmethod
-    def load(cls, path: Path) -> "Run":
+    def load(cls, path: Path) -> "SamplingPlan":
         """Load the run that was saved to a file, or to NAME in a folder.
 
         Raises:
@@ -109,7 +109,7 @@ class Run:
         """Write the run as JSON, atomically."""
         write_json(path, to_json(self))
 
-    def with_data(self, change: Callable[[WeightedData], WeightedData]) -> "Run":
+    def with_data(self, change: Callable[[WeightedData], WeightedData]) -> "SamplingPlan":
         """Return a copy of the run in which `change` is applied to each of its data."""
 
         def changed(text: str) -> str:
@@ -117,7 +117,9 @@ class Run:
 
         return replace(
             self,
-            mixes=tuple(replace(mix, data=tuple(map(changed, mix.data))) for mix in self.mixes),
+            mixes=tuple(
+                replace(blend, data=tuple(map(changed, blend.data))) for blend in self.mixes
+            ),
             max_epochs={changed(text): cap for text, cap in self.max_epochs.items()},
         )
 
@@ -186,7 +188,7 @@ def _check_ascending(starts: Sequence[int], what: str, *, unit: str) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RunOptions:
+class DataConfig:
     """The flags that decide the samples of a run."""
 
     data: tuple[str, ...] = option((), nargs="+", metavar="DATA", group=DATA)
@@ -196,18 +198,18 @@ class RunOptions:
         (), nargs="+", action="append", metavar=("POSITION", "DATA")
     )
     """Data to use from sample POSITION on; may be repeated."""
-    objective: str = same_option(Run, "objective")
-    length: int | None = same_option(Run, "length", default=None)
-    slack: int | None = same_option(Run, "slack")
-    scatters: int = same_option(Run, "scatters")
-    seed: int = same_option(Run, "seed")
-    steps: int | None = same_option(Run, "steps", group=END)
+    objective: str = same_option(SamplingPlan, "objective")
+    length: int | None = same_option(SamplingPlan, "length", default=None)
+    slack: int | None = same_option(SamplingPlan, "slack")
+    scatters: int = same_option(SamplingPlan, "scatters")
+    seed: int = same_option(SamplingPlan, "seed")
+    steps: int | None = same_option(SamplingPlan, "steps", group=END)
     max_epochs: tuple[str, ...] = option((), nargs="+", metavar="DATA=N")
     """Maximum number of times to read a text within --steps: DIR=4, DIR:SOURCE=1.5."""
     batch_size: tuple[str, ...] = option((), nargs="+", metavar="SIZE", group=BATCH)
     """Global batch size in samples; STEP:SIZE changes it from that step on."""
 
-    def as_run(self) -> Run:
+    def sampling_plan(self) -> SamplingPlan:
         """Return the run that the flags describe.
 
         Raises:
@@ -220,9 +222,9 @@ class RunOptions:
             Blend(start=_whole(start, "--data-from"), data=tuple(data))
             for start, *data in self.data_from
         ]
-        names = {one.name for one in fields(Run) if "flag" in one.metadata}
+        names = {one.name for one in fields(SamplingPlan) if "flag" in one.metadata}
         same = {name: getattr(self, name) for name in names if getattr(self, name) is not None}
-        return Run(
+        return SamplingPlan(
             mixes=(Blend(start=0, data=tuple(self.data)), *later),
             batches=tuple(_batch_size(text) for text in self.batch_size),
             max_epochs=dict(_cap(text) for text in self.max_epochs),

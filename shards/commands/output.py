@@ -93,7 +93,9 @@ def print_lines(lines: Iterable[str]) -> int:
     return num_lines
 
 
-def tell(text: str, *, stream: TextIO | None = None, start: str = "", end: str = "\n") -> None:
+def print_message(
+    text: str, *, stream: TextIO | None = None, start: str = "", end: str = "\n"
+) -> None:
     """Write a message at once.
 
     Args:
