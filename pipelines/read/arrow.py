@@ -12,11 +12,10 @@ from pipelines.read.files import open_input, readable
 from pipelines.read.input_format import InputFormat
 from pipelines.read.reader import StreamReader
 from pipelines.read.record import Damage, Record
-from pipelines.read.rows import BATCH_ROWS, TableRows
+from pipelines.read.rows import BATCH_ROWS, TableRows, validated
 from pipelines.read.split import FileSplit
 from pipelines.read.stream import ByteStream, StreamFile, skip_rest, stream_of, whole_file
 from shards.errors import UserError
-from shards.storage.arrow import validate_places
 
 _FILE = b"ARROW1\0\0"
 """The first bytes of the file format, which has a footer; the stream format has none of them."""
@@ -47,11 +46,7 @@ class ArrowReader(StreamReader):
             with open_arrow(io.BufferedReader(source), self.split.path) as batches:
                 chosen = self._rows.columns(batches.schema.names)
                 for batch in batches:
-                    needed = batch.select(chosen)
-                    # pyarrow trusts the offsets of a file: wrong ones can end the process.
-                    for column in needed.columns:
-                        validate_places(column)
-                    yield needed
+                    yield validated(batch.select(chosen))
         except (pa.ArrowException, OSError):
             if source.error:
                 raise source.error from None
@@ -69,8 +64,10 @@ def open_arrow(file: io.BufferedReader, path: str) -> pa.RecordBatchReader:
     if file.peek(len(_FILE)).startswith(_FILE):
         file.read(len(_FILE))
     try:
-        return pa.ipc.open_stream(file)
-    except (pa.ArrowException, OSError) as error:
+        batches = pa.ipc.open_stream(file)
+        _ = batches.schema.names  # as text: a name may contain any bytes
+        return batches
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
         raise UserError(
             f"The input {path} cannot be read as Arrow: {reason}. Fetch the file again, or leave "

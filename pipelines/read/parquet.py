@@ -14,7 +14,7 @@ from pipelines.read.input_format import InputFormat
 from pipelines.read.reader import RecordReader
 from pipelines.read.record import Damage, Record
 from pipelines.read.row_groups import RangeFile, first_rows, groups_in, open_parquet
-from pipelines.read.rows import BATCH_ROWS, TableRows
+from pipelines.read.rows import BATCH_ROWS, TableRows, validated
 from pipelines.read.split import FileSplit, check_unchanged, open_split
 
 _BATCH_BYTES = 4 << 20
@@ -71,9 +71,10 @@ class ParquetReader(RecordReader):
         size = max(1, min(BATCH_ROWS, _BATCH_BYTES // _row_bytes(table, group)))
         columns = self._rows.columns(table.schema_arrow.names)
         try:
-            yield from table.iter_batches(
+            for batch in table.iter_batches(
                 batch_size=size, row_groups=[group], columns=columns, use_threads=False
-            )
+            ):
+                yield validated(batch)
         except (pa.ArrowException, OSError) as error:
             if file.error:
                 raise file.error from error

@@ -15,6 +15,7 @@ from pipelines.read.record import RAW_BYTES, WHOLE_BYTES, Damage, Reason, Record
 from pipelines.read.value import UNUSABLE, duration_as_text
 from shards.commands.table import called
 from shards.errors import UserError
+from shards.storage.arrow import validate_places
 
 BATCH_ROWS = 1000
 _HAS_BYTES = (
@@ -117,6 +118,19 @@ class TableRows:
         return [name for name in self.reading.text_fields if names.count(name) == 1]
 
 
+def validated(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Return a batch of a file after checking that its values are within its buffers.
+
+    pyarrow trusts the offsets and indices of a file: wrong ones can end the process.
+
+    Raises:
+        pa.ArrowException: Some values are outside the buffers.
+    """
+    for column in batch.columns:
+        validate_places(column)
+    return batch
+
+
 def check_columns(names: Sequence[str], path: str, *, text_fields: Sequence[str]) -> None:
     """Check that a table has one of the text columns, unless none are given.
 
@@ -174,10 +188,7 @@ def _byte_lengths(column: pa.Array) -> pa.Array | None:
     """Return the lengths of strings or bytes; None for values of other types."""
     if pa.types.is_dictionary(column.type):
         lengths = _byte_lengths(column.dictionary)
-        try:
-            return None if lengths is None else pc.fill_null(lengths.take(column.indices), 0)
-        except pa.ArrowIndexError:  # the row has no value
-            return None
+        return None if lengths is None else pc.fill_null(lengths.take(column.indices), 0)
     if any(is_type(column.type) for is_type in _HAS_BYTES):
         return pc.fill_null(pc.binary_length(column), 0)
     return None

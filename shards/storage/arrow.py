@@ -117,8 +117,10 @@ def validate_places(column: pa.Array) -> None:
     Raises:
         pa.ArrowException: Some values are outside the buffers.
     """
-    if pa.types.is_dictionary(column.type):  # its indices are checked when they are used
-        return validate_places(column.dictionary)
+    if pa.types.is_dictionary(column.type):
+        validate_places(column.dictionary)
+        pa.DictionaryArray.from_arrays(column.indices, column.dictionary)  # checks the indices
+        return
     binary = _with_binary(column.type)
     (column if binary == column.type else column.view(binary)).validate(full=True)
 

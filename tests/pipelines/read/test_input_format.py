@@ -136,7 +136,7 @@ def test_rows_of_arrow(tmp_path: Path) -> None:
             Peek(str(path), how).check()
 
 
-@pytest.mark.parametrize("nest", ["plain", "list", "object", "map", "dictionary"])
+@pytest.mark.parametrize("nest", ["plain", "list", "object", "map", "dictionary", "indices"])
 def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
     """pyarrow trusts offsets, and reads what is next to a buffer, or ends the process."""
     text = pa.array([b"a", b"b\xff\xffc", b"d"]).view(pa.string())
@@ -146,6 +146,7 @@ def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
         "object": pa.StructArray.from_arrays([text], ["a"]),
         "map": pa.MapArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), text, text),
         "dictionary": pa.DictionaryArray.from_arrays(pa.array([0, 1, 2], pa.int8()), text),
+        "indices": pa.DictionaryArray.from_arrays(pa.array([0, 1, 5], pa.int32()), [*"abcdefg"]),
     }[nest]
     table = pa.table({"text": ["x", "y", "z"], "more": column})
     path = tmp_path / "a.arrow"
@@ -153,7 +154,7 @@ def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
         writer.write_table(table)
     assert len(values(read_file(input_file(path), reading()))) == 3
     raw = path.read_bytes()
-    harmed = raw.replace(struct.pack("<4i", 0, 1, 5, 6), struct.pack("<4i", 0, 9, 5, 6))
+    harmed = raw.replace(struct.pack("<3i", 0, 1, 5), struct.pack("<3i", 0, 9, 5))
     assert harmed != raw
     items = read_file(written(path, harmed), reading())
     assert (values(items), damages(items)) == ([], [(0, 0, "truncated")])
