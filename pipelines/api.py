@@ -27,7 +27,7 @@ from pipelines.corpus.recipe import corpus_module, corpus_names, load_recipe
 from pipelines.corpus.sources import other_modules
 from pipelines.execute.runner import level_kept
 from pipelines.job.command import checked, run_corpus
-from pipelines.quality import Quality
+from pipelines.quality import QualityRules
 from pipelines.report.write import PAGE
 from pipelines.steps.filter_spec import parse_filter
 from shards.commands.output import visible_line
@@ -223,8 +223,8 @@ def _checked_options(
             "(docs/growing.md); append=True adds what is new and returns"
         )
     filters = (parse_filter(spec).module for spec in options.filter)
-    quality = Quality.parse(options.quality, options.threshold, labels=None)
-    for named in (module, *filters, *quality.own, *other_modules(options)):
+    quality = QualityRules.parse(options.quality, options.threshold, labels=None)
+    for named in (module, *filters, *quality.custom_code, *other_modules(options)):
         _check_not_script(named)
         if named in sys.modules:
             check_unchanged(named)

@@ -73,17 +73,17 @@ class Kernel:
                 f"numba cannot be imported ({type(error).__name__}: {error}): pip install "
                 "'corpusmill[pipelines]'."
             ) from error
-        return numba.compile_lazily(self._function, folder(), inlined=self._inlined)
+        return numba.compile_lazily(self._function, cache_folder(), inlined=self._inlined)
 
 
-def is_warm() -> bool:
+def has_compiled_kernels() -> bool:
     """Return whether this machine has already compiled kernels from these sources."""
-    found = folder()
+    found = cache_folder()
     return found is not None and any(found.glob("*.nbi"))
 
 
 @cache
-def folder() -> Path | None:
+def cache_folder() -> Path | None:
     """Return the folder for compiled code; None if no such folder is writable."""
     paths = sorted(Path(__file__).parent.rglob("*.py"))
     sources = [source for path in paths if b"@kernel" in (source := path.read_bytes())]

@@ -65,8 +65,8 @@ from pipelines.process.plan import (
     without_files,
 )
 from pipelines.process.processor import Job, ProcessRecord, prepare_splits
-from pipelines.quality import Quality
-from pipelines.quality.selection import joined, recorded_bounds
+from pipelines.quality import QualityRules
+from pipelines.quality.selection import merge_selections, recorded_bounds
 from pipelines.read.files import InputFile
 from pipelines.read.listing import Listing
 from pipelines.report.showcase import showcase
@@ -119,13 +119,15 @@ class JobSpec:
         return self.map.work
 
     @property
-    def quality(self) -> Quality:
+    def quality(self) -> QualityRules:
         """The rules of profiles and scorers; only the workers need the scorers' models."""
         options = self.map.options
         # The chain checks the labels of a custom model, because it knows them.
         labels = None if options.lid_model else LANGUAGES
-        quality = Quality.parse(options.quality, overrides=options.threshold, labels=labels)
-        return Quality(joined(quality.selection, recorded_bounds(self.chain.fingerprints)))
+        quality = QualityRules.parse(options.quality, overrides=options.threshold, labels=labels)
+        return QualityRules(
+            merge_selections(quality.selection, recorded_bounds(self.chain.fingerprints))
+        )
 
 
 @dataclass(frozen=True, kw_only=True)

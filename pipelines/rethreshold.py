@@ -30,7 +30,7 @@ from pipelines.commit.origin import Thresholds, languages_of, thresholds_of
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.quality import Rule
 from pipelines.quality.catalog import REASONS
-from pipelines.quality.selection import EVERY, OFF
+from pipelines.quality.selection import EVERY_LANGUAGE, OFF
 from pipelines.quality.verdict import first_broken, language_codes, metric_columns
 from pipelines.segments.rows import DUPLICATE
 from shards.commands.command import Command
@@ -172,7 +172,7 @@ class Forecast:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Recount:
+class ThresholdCounts:
     """The effect of two sets of thresholds on the texts of one source in one language."""
 
     dropped: Counts
@@ -183,7 +183,7 @@ class Recount:
     """int64[2, fates, 3]: texts that break no step: their number, bytes and tokens."""
 
     @classmethod
-    def zero(cls, num_rules: int) -> "Recount":
+    def zero(cls, num_rules: int) -> "ThresholdCounts":
         """Return the counts of no texts."""
         shapes = (2, FIRST_RULE + num_rules), (2, FIRST_RULE + num_rules), (2, len(FATES), 3)
         dropped, broken, passed = (np.zeros(shape, np.int64) for shape in shapes)
@@ -191,10 +191,10 @@ class Recount:
 
 
 @dataclass(kw_only=True)
-class Source:
+class SourceCounts:
     """The counts of one source."""
 
-    languages: dict[str, Recount] = field(default_factory=dict)
+    languages: dict[str, ThresholdCounts] = field(default_factory=dict)
     unjudged: Counter[str] = field(default_factory=Counter)
     """Records that were dropped before their language was identified, by reason."""
 
@@ -214,11 +214,11 @@ def forecasts(
     Raises:
         DamageError: An audit table does not match the manifest.
     """
-    sources = {name: Source() for name in manifest.sources()}
+    sources = {name: SourceCounts() for name in manifest.sources()}
     for generation in manifest.generations:
         for table in generation.audit:
             for batch in _batches(directory / table.path, table, _columns(both[THEN])):
-                _recount(sources[table.source], batch, both, path=directory / table.path)
+                _count_batch(sources[table.source], batch, both, path=directory / table.path)
     made = {}
     for name, source in sources.items():
         before, dataset = _figures(source, [*sources.values()], manifest)
@@ -248,7 +248,7 @@ def sum_forecasts(parts: Sequence[Forecast]) -> Forecast:
 
 
 def _check_measured(now: Thresholds, then: Thresholds) -> None:
-    every = LANGUAGES | (then.selection.keys() - {EVERY})
+    every = LANGUAGES | (then.selection.keys() - {EVERY_LANGUAGE})
     wanted = every if then.languages is None else then.languages
     new = sorted(name for name in wanted if not now.wants(name) and then.rules(name))
     if new:
@@ -288,8 +288,8 @@ def _batches(path: AnyPath, entry: TableEntry, columns: Sequence[str]) -> Iterat
     yield from file.iter_batches(batch_size=_BATCH_ROWS, columns=list(columns))
 
 
-def _recount(
-    source: Source,
+def _count_batch(
+    source: SourceCounts,
     batch: pa.RecordBatch,
     both: tuple[Thresholds, Thresholds],
     *,
@@ -306,7 +306,7 @@ def _recount(
     for code in np.unique(codes[codes >= 0]).tolist():
         language, indices = str(languages[code]), np.flatnonzero(codes == code)
         rules = both[NOW].rules(language)
-        counts = source.languages.setdefault(language, Recount.zero(len(rules)))
+        counts = source.languages.setdefault(language, ThresholdCounts.zero(len(rules)))
         table = batch.take(indices) if len(indices) < len(batch) else batch
         amounts, own = _amounts(table), fates[indices]
         for when, thresholds in enumerate(both):
@@ -358,7 +358,7 @@ def _broken(table: pa.RecordBatch, thresholds: Thresholds, language: str) -> npt
 
 
 def _figures(
-    source: Source, sources: Sequence[Source], manifest: Manifest
+    source: SourceCounts, sources: Sequence[SourceCounts], manifest: Manifest
 ) -> tuple[dict[str, Figure], dict[str, Figure]]:
     """Return the amounts of a source before dedup and in the dataset."""
     passed: Counts = np.zeros((2, len(FATES), 3), np.int64)
@@ -383,7 +383,7 @@ def _figures(
     return before, _named(passed[NOW, KEPT], left, exact=(same, same, same))
 
 
-def _density(language: str, source: Source, sources: Sequence[Source]) -> float:
+def _density(language: str, source: SourceCounts, sources: Sequence[SourceCounts]) -> float:
     """Return tokens per byte, not counting eos, of the most similar texts that were tokenized.
 
     These are the texts in the same language from the same source, else from all sources, else texts
@@ -396,8 +396,8 @@ def _density(language: str, source: Source, sources: Sequence[Source]) -> float:
         [*source.languages.values()],
         everywhere,
     )
-    for recounts in choices:
-        known = sum(each.passed[NOW, _REACHED_DEDUP].sum(axis=0) for each in recounts)
+    for choice in choices:
+        known = sum(each.passed[NOW, _REACHED_DEDUP].sum(axis=0) for each in choice)
         if known[BYTES]:
             return float((known[TOKENS] - known[DOCUMENTS]) / known[BYTES])
     return 0.0
@@ -415,7 +415,7 @@ def _named(now: Counts, then: Amounts, *, exact: Sequence[bool]) -> dict[str, Fi
     }
 
 
-def _steps(source: Source, both: tuple[Thresholds, Thresholds]) -> tuple[StepDrops, ...]:
+def _steps(source: SourceCounts, both: tuple[Thresholds, Thresholds]) -> tuple[StepDrops, ...]:
     """Return the drops of each step: language, score, then the rules by language."""
     languages = sorted(source.languages, key=lambda name: (both[THEN].group(name), name))
     return _merged(
@@ -449,7 +449,7 @@ def _steps_of(language: str, both: tuple[Thresholds, Thresholds]) -> Iterator[di
     for old, new in zip(now.rules(language), then.rules(language), strict=True):
         profile = new.metric.partition(".")[0]
         yield {
-            "step": f"{'' if group == EVERY else f'{group}:'}{profile}.{new.threshold}",
+            "step": f"{'' if group == EVERY_LANGUAGE else f'{group}:'}{profile}.{new.threshold}",
             "reason": new.reason,
             "bounds": (_bound_text(old), _bound_text(new)),
         }

@@ -9,7 +9,6 @@ input and options give the same bytes: a single thread trains, with a fixed seed
 
 import argparse
 import importlib
-import importlib.metadata
 import json
 import random
 import re
@@ -25,10 +24,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from pipelines.quality import Quality
-from pipelines.steps.classifier import Classifier, line_of, metric_of
+from pipelines.libraries import library_version
+from pipelines.quality import QualityRules
+from pipelines.steps.classifier import ClassifierScorer, line_of, metric_of
 from pipelines.steps.fasttext import LABEL_PREFIX, file_hash
-from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
+from pipelines.training_texts import HoldOut, TrainingTextOptions, TrainingTexts, check_new
 from shards.commands.command import Command, log_plainly
 from shards.commands.flags import count, fraction, local_path, option
 from shards.commands.flags import positive as at_least_one
@@ -84,7 +84,7 @@ class Side:
     label: str
     lines: list[str]
     """The texts to train on."""
-    held: list[str]
+    held_out: list[str]
     """The texts to measure the classifier with."""
     skipped: str
     """A phrase about unused texts, for the last log line; "" if all texts were used."""
@@ -95,7 +95,7 @@ class Side:
             "inputs": [*specs],
             "label": self.label,
             "trained_on": len(self.lines),
-            "held_out": len(self.held),
+            "held_out": len(self.held_out),
         }
 
 
@@ -181,7 +181,7 @@ class TrainClassifier(ClassifierOptions, TrainingTextOptions, SideOptions, Comma
             report = {
                 "sides": {side.name: side.counts(getattr(self, side.name)) for side in sides},
                 "options": options,
-                "library": f"fasttext-new {importlib.metadata.version('fasttext-new')}",
+                "library": library_version("fasttext-new"),
                 "sha256": file_hash(made),
                 "held_out": table,
             }
@@ -199,7 +199,7 @@ class TrainClassifier(ClassifierOptions, TrainingTextOptions, SideOptions, Comma
         size: int,
     ) -> Iterable[str]:
         counts = ", ".join(
-            f"{len(side.lines):,} {side.label} (held out: {len(side.held):,})" for side in sides
+            f"{len(side.lines):,} {side.label} (held out: {len(side.held_out):,})" for side in sides
         )
         yield f"{self.output}: {size / 1e6:.1f} MB, trained on {counts}"
         for side in sides:
@@ -229,12 +229,12 @@ def read_side(name: str, options: TrainClassifier) -> Side:
         UserError: The texts cannot be read, or there are too few texts.
     """
     specs: Sequence[str] = getattr(options, name)
-    held = Held(share=options.held_out, most_bytes=_HELD_BYTES)
-    texts = TrainingTexts(specs, options, holding=held, program="pipelines.train_classifier")
+    hold_out = HoldOut(share=options.held_out, max_bytes=_HELD_BYTES)
+    texts = TrainingTexts(specs, options, hold_out=hold_out, program="pipelines.train_classifier")
     lines = [line for line in map(_training_line, texts) if line]
-    if len(lines) < _MIN_TEXTS or not texts.held:
+    if len(lines) < _MIN_TEXTS or not texts.held_out:
         raise UserError(
-            f"--{name} {' '.join(specs)}: {len(lines)} texts to train on and {len(texts.held)} "
+            f"--{name} {' '.join(specs)}: {len(lines)} texts to train on and {len(texts.held_out)} "
             f"held out; a classifier needs at least {_MIN_TEXTS} and 1. Give more texts, or "
             "another --text-field, --held-out or --sample-bytes"
         )
@@ -242,7 +242,7 @@ def read_side(name: str, options: TrainClassifier) -> Side:
         name=name,
         label=getattr(options, f"{name}_label"),
         lines=lines,
-        held=texts.held,
+        held_out=texts.held_out,
         skipped=texts.skipped(),
     )
 
@@ -302,7 +302,7 @@ def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]
 
     The precision is None where a bound keeps no texts.
     """
-    positives, negatives = (_scores(model, sides[0].label, side.held) for side in sides)
+    positives, negatives = (_scores(model, sides[0].label, side.held_out) for side in sides)
     rows: list[dict[str, float | None]] = []
     for threshold in THRESHOLDS:
         kept = [int((scores >= np.float32(threshold)).sum()) for scores in (positives, negatives)]
@@ -319,7 +319,7 @@ def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]
 
 def _scores(model: Path, label: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
     """Return the probability of a label for each text, 0 where the model knows no word."""
-    quality = Quality(Classifier([f"{model}:{label}"]).selection)
+    quality = QualityRules(ClassifierScorer([f"{model}:{label}"]).selection)
     (scores,) = quality.judge(texts, ["und"] * len(texts)).metrics.values()
     return np.nan_to_num(scores)
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from sentencepiece import SentencePieceProcessor, SentencePieceTrainer
 
-from pipelines.training_texts import Held, TrainingTextOptions, TrainingTexts, check_new
+from pipelines.training_texts import HoldOut, TrainingTextOptions, TrainingTexts, check_new
 from shards.commands.command import Command, log_plainly
 from shards.commands.flags import count, local_path, option, positive
 from shards.commands.output import print_line
@@ -26,7 +26,7 @@ from shards.console import run_module
 from shards.errors import UserError
 from shards.storage.files import atomic_write
 
-HELD = Held(share=0.02, most_bytes=4 << 20)
+HOLD_OUT = HoldOut(share=0.02, max_bytes=4 << 20)
 """The share of sampled records that measure the tokenizer instead of training it."""
 
 _LINE_CHARACTERS = 4096
@@ -99,7 +99,7 @@ class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
             handle.write(model)
         print_line(
             f"{self.output}: {self.vocab_size} pieces from {texts.documents} documents "
-            f"({texts.bytes / 1e6:.1f} MB); {_compression(model, texts.held)}"
+            f"({texts.bytes / 1e6:.1f} MB); {_compression(model, texts.held_out)}"
         )
         if skipped := texts.skipped():
             print_line(skipped)
@@ -117,7 +117,7 @@ class TrainTokenizer(TrainingTextOptions, TokenizerOptions, Command):
         """
         try:
             return TrainingTexts(
-                self.input, self, holding=HELD, program="pipelines.train_tokenizer"
+                self.input, self, hold_out=HOLD_OUT, program="pipelines.train_tokenizer"
             )
         except UserError as error:
             if self.corpus != TrainTokenizer.corpus:
@@ -175,14 +175,14 @@ def _lines(texts: Iterable[str]) -> Iterator[str]:
         raise UserError("There is no text to train on: every document of the input is dropped.")
 
 
-def _compression(model: bytes, held: Sequence[str]) -> str:
+def _compression(model: bytes, held_out: Sequence[str]) -> str:
     """Return a phrase with the bytes per token of the held-out texts."""
     processor = SentencePieceProcessor(model_proto=model)
-    tokens = sum(len(processor.EncodeAsNumpy(text)) for text in held)
+    tokens = sum(len(processor.EncodeAsNumpy(text)) for text in held_out)
     if not tokens:
         return "too few documents to hold some back and measure it"
-    size = sum(len(text.encode()) for text in held)
-    return f"{size / tokens:.2f} bytes per token on {len(held)} documents held back"
+    size = sum(len(text.encode()) for text in held_out)
+    return f"{size / tokens:.2f} bytes per token on {len(held_out)} documents held back"
 
 
 if __name__ == "__main__":

@@ -90,30 +90,35 @@ class TrainingTextOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Held:
+class HoldOut:
     """The texts that are held back; hashes of their records decide."""
 
     share: float
     """The share of records to hold back."""
-    most_bytes: int
+    max_bytes: int
     """Bytes of held-back text after which all further texts are trained on."""
 
 
 class TrainingTexts:
     """The texts of a sample of a corpus's records.
 
-    Iterating yields the texts to train on and keeps some others back in `held`.
+    Iterating yields the texts to train on and keeps some others back in `held_out`.
     """
 
     def __init__(
-        self, inputs: Sequence[str], options: TrainingTextOptions, *, holding: Held, program: str
+        self,
+        inputs: Sequence[str],
+        options: TrainingTextOptions,
+        *,
+        hold_out: HoldOut,
+        program: str,
     ) -> None:
         """Prepare to read the texts.
 
         Args:
             inputs: The values of the corpus's --input.
             options: The texts to read.
-            holding: The texts to hold back.
+            hold_out: The texts to hold back.
             program: The program's name, which starts the log lines about the input.
 
         Raises:
@@ -128,13 +133,13 @@ class TrainingTexts:
             name: replace(corpus, options=replace(corpus.options, sample=share))
             for name, corpus in corpora.items()
         }
-        self._holding = holding
+        self._hold_out = hold_out
         self._program = program
         self.documents = 0
         """The number of documents yielded so far."""
         self.bytes = 0
         """The bytes of the yielded documents in UTF-8."""
-        self.held: list[str] = []
+        self.held_out: list[str] = []
         """The texts that are held back."""
         self._unused: Counter[str] = Counter()
         """The number of unused records and documents of the sample, by reason."""
@@ -147,14 +152,14 @@ class TrainingTexts:
             print_message(f"{self._program}: reading {file.path} ({number} of {len(self._files)})")
             for text, is_held in self._texts(file):
                 size = len(text.encode())
-                if is_held and held_bytes < self._holding.most_bytes:
-                    self.held.append(text)
+                if is_held and held_bytes < self._hold_out.max_bytes:
+                    self.held_out.append(text)
                     held_bytes += size
                     continue
                 self.documents += 1
                 self.bytes += size
                 yield text
-        if not (self.documents or self.held):
+        if not (self.documents or self.held_out):
             raise UserError(f"There is no text to train on; {self.skipped() or 'nothing is read'}.")
 
     def skipped(self) -> str:
@@ -190,9 +195,9 @@ class TrainingTexts:
             kept, dropped = split_result(clean(read))
             self._count(unread, dropped)
             texts = pc.binary_join_element_wise(kept["prompt"], kept["text"], _NOTHING)
-            limit = hash_bound(self._holding.share)
-            held = [holdout < limit for holdout in kept["holdout"].to_pylist()]
-            yield from zip(texts.to_pylist(), held, strict=True)
+            limit = hash_bound(self._hold_out.share)
+            held_out = [holdout < limit for holdout in kept["holdout"].to_pylist()]
+            yield from zip(texts.to_pylist(), held_out, strict=True)
 
     def _count(self, *verdicts: FilterResult) -> None:
         for verdict in verdicts:

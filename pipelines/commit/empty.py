@@ -1,7 +1,7 @@
 """Warnings about columns that options request but that are empty in some documents.
 
-The first records of a source must have a value (`pipelines/process/wanted.py`); later records and
-other files may lack it.
+The first records of a source must have a value (`pipelines/process/field_check.py`); later records
+and other files may lack it.
 """
 
 from collections import Counter

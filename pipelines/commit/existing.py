@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.corpus.code import CODE, OWN_CODE
 from pipelines.process.resume import unchanged
-from pipelines.quality.selection import EVERY
+from pipelines.quality.selection import EVERY_LANGUAGE
 from pipelines.read.files import InputFile
 from pipelines.read.formats import splits, stored_crc32c
 from pipelines.read.input_format import InputFormat
@@ -328,7 +328,7 @@ def _both_shown(name: str, now: Any, before: Any) -> tuple[str, str]:
 def _bounds(languages: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
     """Return the bounds of profiles by the names that --threshold uses for them."""
     return {
-        f"{'' if language == EVERY else f'{language}:'}{bound['profile']}.{name}": value
+        f"{'' if language == EVERY_LANGUAGE else f'{language}:'}{bound['profile']}.{name}": value
         for language, profiles in languages.items()
         for bound in profiles
         for name, value in bound["bounds"].items()

@@ -16,13 +16,13 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.own import check_code
 from pipelines.quality.profile import Rule
 from pipelines.quality.selection import (
-    EVERY,
+    EVERY_LANGUAGE,
     OFF,
     Labels,
     Selection,
-    chosen_for,
-    joined,
+    merge_selections,
     parse_selection,
+    profiles_for,
     reasons_of,
     recorded_bounds,
     rules_for,
@@ -62,8 +62,8 @@ class Thresholds:
         return reasons_of(self.selection)
 
     def group(self, language: str) -> str:
-        """Return the language, or EVERY where the selection does not name it."""
-        return language if language in self.selection else EVERY
+        """Return the language, or EVERY_LANGUAGE where the selection does not name it."""
+        return language if language in self.selection else EVERY_LANGUAGE
 
 
 def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Thresholds:
@@ -90,7 +90,7 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
         raise UserError(
             f"{error} The dataset was made by a version whose profiles were others: build it again."
         ) from error
-    before = joined(profiles, recorded_bounds(options))
+    before = merge_selections(profiles, recorded_bounds(options))
     try:
         selection = with_overrides(before, overrides, labels)
     except UserError as error:
@@ -118,16 +118,19 @@ def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
 def _labels(options: Mapping[str, Any]) -> Labels:
     """Return the labels of the dataset's language model; None for a custom model."""
     measured = recorded_bounds(options)
-    named = {*options["languages"], *options["quality"]["bounds"], *measured} - {"all", EVERY}
+    named = {*options["languages"], *options["quality"]["bounds"], *measured} - {
+        "all",
+        EVERY_LANGUAGE,
+    }
     return LANGUAGES if named <= LANGUAGES else None
 
 
 def bounds_as_written(bounds: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[str]:
     """Return the bounds of a manifest in the notation of --threshold, each bound once."""
     # A bound for one language takes effect only after those for all languages.
-    languages = sorted(bounds, key=lambda language: (language != EVERY, language))
+    languages = sorted(bounds, key=lambda language: (language != EVERY_LANGUAGE, language))
     return [
-        f"{'' if language == EVERY else f'{language}:'}{profile['profile']}.{name}="
+        f"{'' if language == EVERY_LANGUAGE else f'{language}:'}{profile['profile']}.{name}="
         f"{OFF if bound is None else repr(bound)}"
         for language in languages
         for profile in bounds[language]
@@ -141,12 +144,12 @@ def _measured(selection: Selection) -> str:
         for language, profiles in sorted(selection.items())
         if profiles
     ]
-    return ", ".join(specs).replace(f"{EVERY}=", "") or "no quality profile"
+    return ", ".join(specs).replace(f"{EVERY_LANGUAGE}=", "") or "no quality profile"
 
 
 def _check_exact(before: Selection, selection: Selection) -> None:
     for language, profiles in selection.items():
-        for old, new in zip(chosen_for(before, language), profiles, strict=True):
+        for old, new in zip(profiles_for(before, language), profiles, strict=True):
             for threshold in new.profile.thresholds:
                 name = threshold.name
                 if not threshold.exact and new.bounds[name] != old.bounds[name]:

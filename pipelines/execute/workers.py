@@ -36,7 +36,7 @@ from shards.memory import is_out_of_memory
 
 MAX_DEATHS = 3
 """The number of children that may die at an item before it is given up, unless the item's own
-`most_deaths` overrides it."""
+`max_deaths` overrides it."""
 
 
 _Argument = TypeVar("_Argument")
@@ -197,7 +197,7 @@ class Workers:
 def _count_death(job: _Job, exitcode: int | None) -> None:
     job.deaths = (*job.deaths, job.place or str(job.item))
     job.place = ""
-    if len(job.deaths) >= getattr(job.item, "most_deaths", MAX_DEATHS):
+    if len(job.deaths) >= getattr(job.item, "max_deaths", MAX_DEATHS):
         raise UserError(
             f"a worker died {len(job.deaths)} times at the same item, the last time while nothing "
             f"else ran: {_cause(exitcode)}. The item: {job.deaths[-1]}. Finished work is "

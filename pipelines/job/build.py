@@ -17,7 +17,7 @@ from pipelines.commit import existing
 from pipelines.commit.commit import forget_stages
 from pipelines.commit.ledger import Ledger
 from pipelines.commit.origin import given_paths, recorded_paths
-from pipelines.compiled import is_warm
+from pipelines.compiled import has_compiled_kernels
 from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
 from pipelines.corpus.part import MERGE, corpus_fraction, is_share
 from pipelines.corpus.recipe import load_recipe
@@ -108,7 +108,7 @@ def started(
     workers = num_workers(options.workers, work_bytes=map_bytes)
     if not workers and options.watch:
         workers = 1  # a record that kills a process then kills a child, which can be found
-    if not is_warm():
+    if not has_compiled_kernels():
         _LOG.info("kernels are compiled first, once on this machine: up to 40 seconds")
     preload = ("pipelines.plans", "pipelines.kernel_cache")  # not Beam, which only the driver needs
     with Runner(options.engine, num_workers=workers, preload=preload) as runner:

@@ -35,7 +35,7 @@ from pipelines.report.columns import table
 from pipelines.report.formats import byte_size, duration, percent
 from pipelines.report.projection import NO_COSTS, Costs, run_costs, text_read
 from pipelines.report.write import REPORT
-from pipelines.steps.chain import load_chain
+from pipelines.steps.step_pipeline import load_steps
 from shards.manifest import WORK, Manifest, sum_shards
 from shards.storage.files import files as sizes_below
 from shards.storage.files import read_json
@@ -254,7 +254,7 @@ def _build(
 ) -> Manifest:
     """Build the dataset of a sample in this process, and show only warnings of its log."""
     silence_beam()
-    load_chain(corpus.options, run="").prepare()  # so that only the work is timed, not the start
+    load_steps(corpus.options, run="").prepare()  # so that only the work is timed, not the start
     level = _LOG.level
     _LOG.setLevel(logging.WARNING)
     try:

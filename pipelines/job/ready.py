@@ -13,7 +13,7 @@ from pipelines.commit import existing
 from pipelines.corpus.options import Options
 from pipelines.execute.runner import check_engine
 from pipelines.read.local_files import absence
-from pipelines.steps.listing import log_remarks
+from pipelines.steps.rule_files import log_remarks
 from pipelines.steps.scorer import parse_spec
 from pipelines.tokenizers.tokenizer import check_spec
 from shards.errors import UserError

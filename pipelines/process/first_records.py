@@ -24,9 +24,9 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.unreadable import UnreadableSource
 from pipelines.execute.deaths import ATTEMPT
+from pipelines.process.field_check import FieldCheck, check_fields
 from pipelines.process.plan import split_items
 from pipelines.process.processor import Job
-from pipelines.process.wanted import FieldCheck, check_wanted
 from pipelines.read.files import InputFile
 from pipelines.read.formats import splits
 from pipelines.read.input_file import shown
@@ -139,7 +139,7 @@ def check_sources(first: FirstFiles) -> list[str]:
         is_allowed = options.max_reject_rate > Options.max_reject_rate or source in first.known
         if not (is_read or _may_be_unread(options) or (is_whole and is_allowed)):
             raise found.error(whole=is_whole)
-    return [*check_wanted(all_wanted, known=first.known), *_odd_files(first)]
+    return [*check_fields(all_wanted, known=first.known), *_odd_files(first)]
 
 
 def _odd_files(first: FirstFiles) -> Iterator[str]:

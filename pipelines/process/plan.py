@@ -101,7 +101,7 @@ def split_items(
             own, job.corpora[source], versions=job.versions, fingerprints=fingerprints
         )
         items += [
-            ProcessItem(name=name, splits=splits, most_deaths=_most_deaths(splits, job.options))
+            ProcessItem(name=name, splits=splits, max_deaths=_max_deaths(splits, job.options))
             for name, splits in zip(names, own, strict=True)
         ]
     return items
@@ -260,6 +260,6 @@ def _log_changes(
         _LOG.info("%s changed: %d segments %s", text, segments, effect)
 
 
-def _most_deaths(splits: Sequence[FileSplit], options: Options) -> int:
+def _max_deaths(splits: Sequence[FileSplit], options: Options) -> int:
     """Return how many workers may die of an item: in a watch at each file, which it leaves out."""
     return MAX_DEATHS * (1 + len(splits)) if options.watch else MAX_DEATHS

@@ -30,8 +30,8 @@ from pipelines.read.split import FileSplit
 from pipelines.segments.audit import audit_schema
 from pipelines.segments.rows import FilterResult
 from pipelines.segments.segment import Segment
-from pipelines.steps.chain import take_chain
-from pipelines.steps.step import Clock, run, split_result
+from pipelines.steps.step import CpuClock, apply_steps, split_result
+from pipelines.steps.step_pipeline import take_steps
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.memory import is_out_of_memory
@@ -72,7 +72,7 @@ class ProcessItem:
     name: str
     splits: tuple[FileSplit, ...]
     """A split, or small files of one source: one split each."""
-    most_deaths: int = MAX_DEATHS
+    max_deaths: int = MAX_DEATHS
     """How many worker processes of this machine may die of it before it is given up."""
 
     def __str__(self) -> str:
@@ -230,8 +230,8 @@ class SplitProcessor:
         self._job = job
         self._folder = job.work / "map"
         self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
-        self._chain = take_chain(job.options, run=job.run)
-        own = segment_versions(self._chain.library_versions, job.corpora)
+        self._pipeline = take_steps(job.options, run=job.run)
+        own = segment_versions(self._pipeline.library_versions, job.corpora)
         if own != job.versions:
             name, *_ = sorted(name for name, _ in own.items() ^ job.versions.items())
             raise UserError(
@@ -242,7 +242,7 @@ class SplitProcessor:
         self._make_builder = partial(
             SegmentBuilder,
             dedup=options.dedup != "none",
-            schema=audit_schema(self._chain.metrics),
+            schema=audit_schema(self._pipeline.metrics),
             keep_texts=options.keep_dropped,
         )
 
@@ -306,7 +306,7 @@ class SplitProcessor:
 
     def _processed(self, item: ProcessItem, stem: str) -> ProcessRecord:
         """Write the segments of an item, whose names begin with a stem, and return its record."""
-        started, clock = time.monotonic(), Clock()
+        started, clock = time.monotonic(), CpuClock()
         corpus = self._job.corpora[item.source]
         readers = [(split, corpus.reader(split)) for split in item.splits]
         builder, amounts = self._make_builder(), Amounts()
@@ -336,7 +336,7 @@ class SplitProcessor:
         self,
         readers: Iterable[tuple[FileSplit, RecordReader]],
         amounts: Amounts,
-        clock: Clock,
+        clock: CpuClock,
     ) -> Iterator[tuple[pa.RecordBatch, list[FilterResult]]]:
         """Yield batches of documents that pass every step, and the verdicts on the others.
 
@@ -349,7 +349,7 @@ class SplitProcessor:
             intake = self._intakes[group[0].split.source]
             pieces = intake.sampled(group, amounts.unsampled)
             documents, rejected = split_result(intake.read(pieces))
-            kept, dropped = run(documents, self._chain.steps, clock)
+            kept, dropped = apply_steps(documents, self._pipeline.steps, clock)
             verdicts = [with_raws(verdict, pieces) for verdict in (rejected, *dropped)]
             amounts.add(pieces, verdicts)
             yield kept, verdicts
@@ -359,7 +359,7 @@ class SplitProcessor:
         batches: Iterable[tuple[pa.RecordBatch, list[FilterResult]]],
         builder: SegmentBuilder,
         stems: Iterator[AnyPath],
-        clock: Clock,
+        clock: CpuClock,
     ) -> Iterator[Segment]:
         """Yield the segments of batches as they are written."""
         for kept, verdicts in batches:

@@ -34,16 +34,16 @@ from pipelines.segments.rows import (
     FilterResult,
     constant,
 )
-from pipelines.steps.outputs import CorpusOutputs, count, tagged_outputs
-from pipelines.steps.spec import check_known
+from pipelines.steps.outputs import CorpusOutputs, increment_counter, tagged_outputs
+from pipelines.steps.spec import check_worker_facts
 from pipelines.steps.step import split_result
 from shards.commands.spelling import expected
 from shards.errors import UserError
 
-TAKEN = frozenset({SOURCE.name, PATH.name, REASON.name, RAW.name})
+RESERVED_COLUMNS = frozenset({SOURCE.name, PATH.name, REASON.name, RAW.name})
 """Columns that transforms add."""
 
-SHARED = ("input", "sample", "seed", "split_bytes", "skip_unreadable")
+READING_OPTIONS = ("input", "sample", "seed", "split_bytes", "skip_unreadable")
 """The options of all corpora that say what is read; what else they have says what is made of it."""
 
 _SPLITS = "splits"
@@ -93,7 +93,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
             chains.append(splits(file, reading, split_bytes=values.split_bytes))
         self._packs = [*packs(chains, split_bytes=values.split_bytes)]
         for name, one in self._corpora.items():
-            if taken := sorted(TAKEN & {*one.columns}):
+            if taken := sorted(RESERVED_COLUMNS & {*one.columns}):
                 raise UserError(
                     f"the corpus of the input {name!r} has a column {taken[0]!r}, a name that "
                     "transforms use for their own: call it otherwise in its `provenance`"
@@ -119,8 +119,8 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
 def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> None:
     own = {field.name for field in fields(kind)} - {field.name for field in fields(Options)}
     for name in given:
-        if name not in own and name not in SHARED:
-            known = sorted({*own, *SHARED})
+        if name not in own and name not in READING_OPTIONS:
+            known = sorted({*own, *READING_OPTIONS})
             raise UserError(
                 f"ReadCorpus({corpus!r}) has no option {name!r}: {expected(name, known)}. Other "
                 "flags of the command belong to the other transforms"
@@ -136,7 +136,7 @@ class ReadDoFn(beam.DoFn):
 
     def setup(self) -> None:
         """Import the corpora, which are those that the pipeline was made with."""
-        check_known(segment_versions({}, self._corpora), self._versions)
+        check_worker_facts(segment_versions({}, self._corpora), self._versions)
         self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
 
     def process(self, pack: tuple[FileSplit, ...]) -> Iterator[Any]:
@@ -151,7 +151,7 @@ class ReadDoFn(beam.DoFn):
                 documents, rejected = self._read(pieces, source, intake)
                 amounts.add(pieces, [rejected])
                 yield from tagged_outputs(documents, [with_raws(rejected, pieces)])
-        count("records not sampled", amounts.unsampled.total())
+        increment_counter("records not sampled", amounts.unsampled.total())
         for split, reader in readers:
             record = SplitRecord.of(split, reader, **amounts.of(split.relative))
             if record.cut and not corpus.options.skip_unreadable:
@@ -169,6 +169,6 @@ class ReadDoFn(beam.DoFn):
         batch = found.batch
         place = batch.schema.get_field_index(PATH.name)
         batch = batch.add_column(place, SOURCE, constant(source, batch.num_rows))
-        count("records read", batch.num_rows)
-        count("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
+        increment_counter("records read", batch.num_rows)
+        increment_counter("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
         return split_result(FilterResult(batch, found.reasons))

@@ -12,6 +12,6 @@ with extras_named():
     from pipelines.quality.profile import Profile as Profile
     from pipelines.quality.profile import Rule as Rule
     from pipelines.quality.profile import Threshold as Threshold
-    from pipelines.quality.quality import Judgement as Judgement
-    from pipelines.quality.quality import Quality as Quality
+    from pipelines.quality.quality import QualityResult as QualityResult
+    from pipelines.quality.quality import QualityRules as QualityRules
     from pipelines.quality.words import SPACES as SPACES

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from pipelines.quality.spans import Spans, texts_as_spans
-from pipelines.quality.words import Libraries, Split
+from pipelines.quality.words import WordLibraries, WordSplitter
 
 Column = npt.NDArray[Any]
 """A number by text, an integer or a float."""
@@ -22,8 +22,8 @@ class TextBatch:
         self,
         strings: Sequence[str],
         languages: Sequence[str],
-        splits: Mapping[str, Split],
-        libraries: Libraries,
+        splits: Mapping[str, WordSplitter],
+        libraries: WordLibraries,
     ) -> None:
         """Take the texts.
 
@@ -37,7 +37,7 @@ class TextBatch:
         self.languages = languages
         self.libraries = libraries
         self._splits = splits
-        self._words: dict[Split, Spans] = {}
+        self._words: dict[WordSplitter, Spans] = {}
 
     @cached_property
     def texts(self) -> Spans:
@@ -102,8 +102,8 @@ class MeasuredText:
     def words(self, kind: str) -> list[str]:
         """Return its words; kind is SPACES or DATATROVE."""
         words = self._batch.words(kind)
-        own = slice(*words.of[self._at : self._at + 2].tolist())
-        return Spans(words.characters, words.starts[own], words.ends[own], words.of).strings()
+        own = slice(*words.offsets[self._at : self._at + 2].tolist())
+        return Spans(words.characters, words.starts[own], words.ends[own], words.offsets).strings()
 
     def replaced(self, text: str) -> "MeasuredText":
         """Return another text instead of this one, in the same language."""

@@ -23,7 +23,7 @@ from pipelines.corpus.languages import LANGUAGES
 from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.characters import AFTER_END, ENDING, SPACE, Kinds, code_points
 from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Threshold
-from pipelines.quality.spans import Characters, Codes, Flags, Places, Spans, with_others
+from pipelines.quality.spans import Characters, Codes, Flags, Places, Spans, insert_spans
 from pipelines.quality.words import DATATROVE, ENGLISH, UNSPACED
 
 PAPER = "C4 (JMLR 21-140), section 2.2"
@@ -244,9 +244,9 @@ def _with_lines(
         cited: Which had citations.
     """
     last = len(page.characters.codes) - 1
-    starts = np.append(page.starts, last)[page.of[:-1]]
-    ends = np.where(page.counts > 0, np.append(page.ends, last)[page.of[1:] - 1], starts)
-    pages = Spans(page.characters, starts, ends, batch.texts.of).stripped()
+    starts = np.append(page.starts, last)[page.offsets[:-1]]
+    ends = np.where(page.counts > 0, np.append(page.ends, last)[page.offsets[1:] - 1], starts)
+    pages = Spans(page.characters, starts, ends, batch.texts.offsets).stripped()
     strings = [
         text if page == text else page
         for text, page in zip(batch.strings, pages.strings(), strict=True)
@@ -265,9 +265,9 @@ def _with_lines(
             pages,
             starts=pages.starts[places],
             ends=pages.ends[places],
-            of=np.arange(len(places) + 1),
+            offsets=np.arange(len(places) + 1),
         )
-        words = with_others(words, batch.split(own, DATATROVE), places)
+        words = insert_spans(words, batch.split(own, DATATROVE), places)
     return batch.replaced(strings, pages, {DATATROVE: words})
 
 

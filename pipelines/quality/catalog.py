@@ -8,7 +8,7 @@ from collections.abc import Collection
 from itertools import chain
 
 from pipelines.quality import c4, chinese, fineweb, glm, gopher, repetition
-from pipelines.quality.own import load_profile
+from pipelines.quality.custom import load_profile
 from pipelines.quality.profile import Profile
 from shards.commands.spelling import did_you_mean
 from shards.errors import UserError

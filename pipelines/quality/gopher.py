@@ -100,8 +100,8 @@ def count_different(words: Spans, wanted: frozenset[str], *, any_case: bool) -> 
     """
     codes = words.characters.codes
     table, rows = _table_of(wanted, any_case=any_case)
-    counts = np.zeros(len(words.of) - 1, np.int64)
-    where = codes, words.starts, words.ends, words.of
+    counts = np.zeros(len(words.offsets) - 1, np.int64)
+    where = codes, words.starts, words.ends, words.offsets
     _count_different(*where, table, rows, any_case, counts)
     return counts
 
@@ -126,7 +126,7 @@ def _count_different(  # noqa: PLR0913, PLR0917  ranges, a table
     codes: Codes,
     starts: Places,
     ends: Places,
-    of: Places,
+    offsets: Places,
     table: Codes,
     rows: Places,
     any_case: bool,
@@ -134,7 +134,7 @@ def _count_different(  # noqa: PLR0913, PLR0917  ranges, a table
 ) -> None:
     for text in range(len(counts)):
         missing = np.int64(-1)
-        for index in range(of[text], of[text + 1]):
+        for index in range(offsets[text], offsets[text + 1]):
             candidates, row = rows[codes[starts[index]] % _CODES] & missing, 0
             while candidates:
                 if candidates & 1:

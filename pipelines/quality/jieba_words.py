@@ -116,9 +116,9 @@ class JiebaWords:
         best, after = np.empty(len(codes) + 1), np.empty(len(codes), np.int64)
         _mark_words(codes, self._tables, letters, best, after, last)
         starts, ends = np.empty((2, np.count_nonzero(last)), np.int64)
-        of = np.zeros(len(texts.starts) + 1, np.int64)
-        _find_words(letters, last, texts.starts, texts.ends, starts, ends, of)
-        return Spans(texts.characters, starts[: of[-1]], ends[: of[-1]], of)
+        offsets = np.zeros(len(texts.starts) + 1, np.int64)
+        _find_words(letters, last, texts.starts, texts.ends, starts, ends, offsets)
+        return Spans(texts.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
 
     def _words_of(self, text: str) -> list[str]:
         return [word for word in map(str.strip, self._tokenizer.cut(text)) if word]
@@ -267,7 +267,7 @@ def _find_words(  # noqa: PLR0913, PLR0917  texts, and where to write
     stops: _Places,
     starts: _Places,
     ends: _Places,
-    of: _Places,
+    offsets: _Places,
 ) -> None:
     """Write where the words of texts begin and end, without white space.
 
@@ -278,7 +278,7 @@ def _find_words(  # noqa: PLR0913, PLR0917  texts, and where to write
         stops: Where it ends.
         starts: Takes where words begin.
         ends: Takes where they end.
-        of: Takes where those of each text begin, from the second text on.
+        offsets: Takes where those of each text begin, from the second text on.
     """
     word = 0
     for index in range(len(begins)):
@@ -289,7 +289,7 @@ def _find_words(  # noqa: PLR0913, PLR0917  texts, and where to write
                 word += 1
             if last[place] or text[place] == SPACE:
                 begin = place + 1
-        of[index + 1] = word
+        offsets[index + 1] = word
 
 
 @kernel

@@ -14,10 +14,10 @@ from pipelines.quality.spans import (
     Keys,
     Places,
     Spans,
+    cumsum_from_zero,
+    first_occurrences,
     hash_of,
     num_slots,
-    number,
-    sums_before,
 )
 
 TOP_N = (2, 3, 4)
@@ -48,25 +48,27 @@ def chars_in_repeated(words: Spans, *, most: int) -> tuple[_Chars, _Chars]:
         and by n of DUP_N those of the words in any repeated n-gram, each once; by n of TOP_N the
         number of occurrences, 0 in a text of fewer words.
     """
-    chars = np.zeros((most - 1, len(words.of) - 1), np.int64)
-    counts = np.zeros((len(TOP_N), len(words.of) - 1), np.int64)
-    keys, offsets = words.keys(), sums_before(words.lengths)
+    chars = np.zeros((most - 1, len(words.offsets) - 1), np.int64)
+    counts = np.zeros((len(TOP_N), len(words.offsets) - 1), np.int64)
+    keys, char_offsets = words.hashes(), cumsum_from_zero(words.lengths)
     grams = keys.copy()
-    first, found = number(keys, words.of)
+    first, found = first_occurrences(keys, words.offsets)
     # Whether the (n-1)-gram that begins with each word is repeated.
     repeated = np.append(found[first] > 1, False)
     places, packed = np.empty(len(keys), np.int64), np.empty(len(keys), np.uint64)
-    own = np.zeros(len(words.of), np.int64)
+    gram_offsets = np.zeros(len(words.offsets), np.int64)
     for n in range(_FIRST, most + 1):
-        _pack_grams(n, keys, words.of, repeated, grams, places, packed, own)
-        first, found = number(packed[: own[-1]], own)
+        _pack_grams(n, keys, words.offsets, repeated, grams, places, packed, gram_offsets)
+        first, found = first_occurrences(packed[: gram_offsets[-1]], gram_offsets)
         if n <= _TOP:
             row = n - _FIRST
-            _find_commonest(n, words.of, own, places, offsets, found, chars[row], counts[row])
+            _find_commonest(
+                n, words.offsets, gram_offsets, places, char_offsets, found, chars[row], counts[row]
+            )
         repeated[:] = False
-        repeated[places[: own[-1]]] = found[first] > 1
+        repeated[places[: gram_offsets[-1]]] = found[first] > 1
         if n > _TOP:
-            _count_repeated(n, own, places, offsets, repeated, chars[n - _FIRST])
+            _count_repeated(n, gram_offsets, places, char_offsets, repeated, chars[n - _FIRST])
     return chars, counts
 
 
@@ -75,13 +77,13 @@ def chars_seen_before(words: Spans) -> _Chars:
 
     Here n-grams are equal if their letters are, wherever the words in them begin.
     """
-    chars = np.zeros((len(DUP_N), len(words.of) - 1), np.int64)
+    chars = np.zeros((len(DUP_N), len(words.offsets) - 1), np.int64)
     most = max(words.counts, default=0)
     slots = np.empty(num_slots(most), np.uint64)
     buckets = np.empty(_BUCKETS * len(slots), np.uint8)
     places, keys = np.empty(most, np.int64), np.empty(most, np.uint64)
-    letters, offsets = words.joined().characters.codes, sums_before(words.lengths)
-    _find_seen(letters, offsets, words.of, places, keys, slots, buckets, chars)
+    letters, char_offsets = words.joined().characters.codes, cumsum_from_zero(words.lengths)
+    _find_seen(letters, char_offsets, words.offsets, places, keys, slots, buckets, chars)
     return chars
 
 
@@ -89,43 +91,43 @@ def chars_seen_before(words: Spans) -> _Chars:
 def _pack_grams(  # noqa: PLR0913, PLR0917  what is known, and where to write
     n: int,
     keys: Keys,
-    of: Places,
+    offsets: Places,
     repeated: Flags,
     grams: Keys,
     places: Places,
     packed: Keys,
-    own: Places,
+    gram_offsets: Places,
 ) -> None:
     """Make hashes of (n-1)-grams those of n-grams where both in one are repeated.
 
     Args:
         n: The words of an n-gram.
         keys: Hashes of words.
-        of: Where the words of each text begin.
+        offsets: Where the words of each text begin.
         repeated: Whether the (n-1)-gram that begins with each word is.
         grams: Their hashes, which become those of n-grams.
         places: Takes the first words of these n-grams.
         packed: Takes their hashes.
-        own: Takes where those of each text begin.
+        gram_offsets: Takes where those of each text begin.
     """
     count = 0
-    for text in range(len(of) - 1):
-        for word in range(of[text], of[text + 1] - n + 1):
+    for text in range(len(offsets) - 1):
+        for word in range(offsets[text], offsets[text + 1] - n + 1):
             if repeated[word] and repeated[word + 1]:
                 mixed = (grams[word] ^ (grams[word] >> _HALF)) * _FACTOR
                 grams[word] = mixed ^ keys[word + n - 1]
                 places[count], packed[count] = word, grams[word]
                 count += 1
-        own[text + 1] = count
+        gram_offsets[text + 1] = count
 
 
 @kernel
 def _find_commonest(  # noqa: PLR0913, PLR0917  what is known, and where to write
     n: int,
-    of: Places,
-    own: Places,
-    places: Places,
     offsets: Places,
+    gram_offsets: Places,
+    places: Places,
+    char_offsets: Places,
     found: Places,
     chars: Places,
     counts: Places,
@@ -134,50 +136,55 @@ def _find_commonest(  # noqa: PLR0913, PLR0917  what is known, and where to writ
 
     Args:
         n: The words of an n-gram.
-        of: Where the words of each text begin.
-        own: Where those n-grams of each text begin that may be repeated.
+        offsets: Where the words of each text begin.
+        gram_offsets: Where those n-grams of each text begin that may be repeated.
         places: Their first words.
-        offsets: The characters before each word.
+        char_offsets: The characters before each word.
         found: How often each n-gram occurs, by its first occurrence.
         chars: Takes the characters.
         counts: Takes the occurrences.
     """
     for text in range(len(chars)):
-        best, most = of[text], np.int64(1)
-        for index in range(own[text], own[text + 1]):
+        best, most = offsets[text], np.int64(1)
+        for index in range(gram_offsets[text], gram_offsets[text + 1]):
             if found[index] > most:
                 best, most = places[index], found[index]
-        if of[text] + n <= of[text + 1]:
-            chars[text], counts[text] = offsets[best + n] - offsets[best], most
+        if offsets[text] + n <= offsets[text + 1]:
+            chars[text], counts[text] = char_offsets[best + n] - char_offsets[best], most
 
 
 @kernel
 def _count_repeated(
-    n: int, own: Places, places: Places, offsets: Places, repeated: Flags, chars: Places
+    n: int,
+    gram_offsets: Places,
+    places: Places,
+    char_offsets: Places,
+    repeated: Flags,
+    chars: Places,
 ) -> None:
     """Write by text the characters of words in repeated n-grams, each once.
 
     Args:
         n: The words of an n-gram.
-        own: Where those n-grams of each text begin that may be repeated.
+        gram_offsets: Where those n-grams of each text begin that may be repeated.
         places: Their first words.
-        offsets: The characters before each word.
+        char_offsets: The characters before each word.
         repeated: Whether the n-gram that begins with each word is.
         chars: Takes the characters.
     """
     for text in range(len(chars)):
         end = np.int64(0)
-        for word in places[own[text] : own[text + 1]]:
+        for word in places[gram_offsets[text] : gram_offsets[text + 1]]:
             if repeated[word]:
-                chars[text] += offsets[word + n] - offsets[max(word, end)]
+                chars[text] += char_offsets[word + n] - char_offsets[max(word, end)]
                 end = word + n
 
 
 @kernel
 def _find_seen(  # noqa: PLR0913, PLR0917  words, memory, and where to write
     letters: Codes,
+    char_offsets: Places,
     offsets: Places,
-    of: Places,
     places: Places,
     keys: Keys,
     slots: Keys,
@@ -188,44 +195,51 @@ def _find_seen(  # noqa: PLR0913, PLR0917  words, memory, and where to write
 
     Args:
         letters: The letters of all words.
-        offsets: Where those of each word begin, and where the last ones end.
-        of: Where the words of each text begin.
+        char_offsets: Where those of each word begin, and where the last ones end.
+        offsets: Where the words of each text begin.
         places: Memory for a number by word of a text.
         keys: The same for a hash.
         slots: Memory for a table of them, as num_slots() has it.
         buckets: _BUCKETS times as much.
         chars: Zeros; takes the characters.
     """
-    for text in range(len(of) - 1):
+    for text in range(len(offsets) - 1):
         count = _find_candidates(
-            letters, offsets[of[text] : of[text + 1] + 1], places, keys, buckets
+            letters, char_offsets[offsets[text] : offsets[text + 1] + 1], places, keys, buckets
         )
         for index in range(count):
-            places[index] += of[text]
+            places[index] += offsets[text]
             first = places[index]
-            keys[index] = _extended(_SEED, letters[offsets[first] : offsets[first + _LEAST - 1]])
+            keys[index] = _extended(
+                _SEED, letters[char_offsets[first] : char_offsets[first + _LEAST - 1]]
+            )
         size = num_slots(count)
         for n in range(_LEAST, _LAST + 1):
             for slot in range(size):
                 slots[slot] = 0
             chars[n - _LEAST, text] = _count_seen(
-                n, letters, offsets[: of[text + 1] + 1], places[:count], keys, slots[:size]
+                n,
+                letters,
+                char_offsets[: offsets[text + 1] + 1],
+                places[:count],
+                keys,
+                slots[:size],
             )
 
 
 @kernel
 def _count_seen(
-    n: int, letters: Codes, offsets: Places, places: Places, keys: Keys, slots: Keys
+    n: int, letters: Codes, char_offsets: Places, places: Places, keys: Keys, slots: Keys
 ) -> int:
     """Count letters as above for one n, and make the keys of (n-1)-grams those of n-grams."""
     mask = np.uint64(len(slots) - 1)
     num_letters = free = 0
     for index in range(len(places)):
         place = places[index]
-        if place + n >= len(offsets):
+        if place + n >= len(char_offsets):
             break
-        end = offsets[place + n]
-        keys[index] = _extended(keys[index], letters[offsets[place + n - 1] : end])
+        end = char_offsets[place + n]
+        keys[index] = _extended(keys[index], letters[char_offsets[place + n - 1] : end])
         if place < free:
             continue
         key = (keys[index] ^ (keys[index] >> _HALF)) * _FACTOR | _ONE
@@ -233,7 +247,7 @@ def _count_seen(
         while slots[slot] and slots[slot] != key:
             slot = (slot + _ONE) & mask
         if slots[slot]:
-            num_letters += end - offsets[place]
+            num_letters += end - char_offsets[place]
             free = place + n
         slots[slot] = key
     return num_letters
@@ -241,7 +255,7 @@ def _count_seen(
 
 @kernel
 def _find_candidates(
-    letters: Codes, offsets: Places, places: Places, heads: Keys, buckets: Flags
+    letters: Codes, char_offsets: Places, places: Places, heads: Keys, buckets: Flags
 ) -> int:
     """Write the words, ascending, at which n-grams of _LEAST or more may be repeated.
 
@@ -251,7 +265,7 @@ def _find_candidates(
     Returns:
         How many there are.
     """
-    count = max(0, len(offsets) - _LEAST)
+    count = max(0, len(char_offsets) - _LEAST)
     for index in range(count):
         places[index] = index
     size = _BUCKETS * num_slots(count)
@@ -260,14 +274,14 @@ def _find_candidates(
         for bucket in range(size):
             buckets[bucket] = 0
         for index in range(count):
-            start = offsets[places[index]]
-            end = min(start + length, offsets[-1])
+            start = char_offsets[places[index]]
+            end = min(start + length, char_offsets[-1])
             heads[index] = (hash_of(letters[start:end]) >> _HALF) & mask
             buckets[heads[index]] = 2 if buckets[heads[index]] else 1
         kept = 0
         for index in range(count):
             place = places[index]
-            is_short = offsets[place + _LEAST] - offsets[place] < length
+            is_short = char_offsets[place + _LEAST] - char_offsets[place] < length
             if is_short or buckets[heads[index]] > 1:
                 places[kept] = place
                 kept += 1

@@ -122,7 +122,7 @@ class Profile:
         rules = (threshold.rule for threshold in self.thresholds if threshold.rule)
         return tuple(f"{self.family}-{rule}" for rule in rules)
 
-    def serves(self, language: str, *, split: bool = False) -> bool:
+    def supports(self, language: str, *, split: bool = False) -> bool:
         """Return whether it can judge texts of a language.
 
         Args:

@@ -18,23 +18,24 @@ import pyarrow as pa
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.languages import LANGUAGES, plain_code
 from pipelines.corpus.own import module_of
+from pipelines.libraries import library_version
 from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.catalog import PROFILES, REASONS
-from pipelines.quality.own import load_splitter
+from pipelines.quality.custom import load_splitter
 from pipelines.quality.profile import BatchMeasure, Bounds, Profile, Rule
 from pipelines.quality.selection import (
-    EVERY,
+    EVERY_LANGUAGE,
     Labels,
     Selection,
-    chosen_for,
-    described,
+    bounds_as_json,
     find_warnings,
-    overrides_of,
+    overrides_for,
     parse_selection,
+    profiles_for,
     reasons_of,
     rules_for,
 )
-from pipelines.quality.spans import Places, sums_before
+from pipelines.quality.spans import Places, cumsum_from_zero
 from pipelines.quality.verdict import (
     Metrics,
     first_broken,
@@ -45,10 +46,9 @@ from pipelines.quality.words import (
     CHINESE,
     DATATROVE,
     ENGLISH,
-    Libraries,
-    Split,
-    engine_version,
-    splits_of,
+    WordLibraries,
+    WordSplitter,
+    word_splitters,
 )
 from shards.errors import UserError
 
@@ -57,7 +57,7 @@ BATCH_CHARACTERS = 1 << 19
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judgement:
+class QualityResult:
     """The verdicts and metrics of the profiles for n texts."""
 
     texts: list[str]
@@ -70,13 +70,13 @@ class Judgement:
     """The reason of the first rule broken; None if the text stays."""
 
 
-class Quality:
+class QualityRules:
     """The profiles of a run, by language."""
 
     def __init__(self, selection: Selection) -> None:
         """Make the profiles of a selection: the profiles and bounds by language."""
         self._selection = selection
-        self._libraries = Libraries()
+        self._libraries = WordLibraries()
         self._rules: dict[str, tuple[Rule, ...]] = {}
         self._plans: dict[str, _Plan] = {}
         self._distinct: dict[Any, _Plan] = {}
@@ -88,7 +88,7 @@ class Quality:
         overrides: Iterable[str] = (),
         *,
         labels: Labels = LANGUAGES,
-    ) -> "Quality":
+    ) -> "QualityRules":
         """Return the requested profiles and bounds, written as in selection.py.
 
         Args:
@@ -100,7 +100,7 @@ class Quality:
             UserError: a name is unknown or written twice, or a profile cannot judge the language it
                 is named for, or it needs a library that is not installed.
         """
-        quality = cls(parse_selection(specs, overrides_of("", overrides), labels))
+        quality = cls(parse_selection(specs, overrides_for("", overrides), labels))
         for name in sorted(quality._needed):
             if importlib.util.find_spec(name) is None:
                 raise UserError(
@@ -115,7 +115,7 @@ class Quality:
         return tuple(dict.fromkeys((*REASONS, *reasons_of(self._selection))))
 
     @cached_property
-    def own(self) -> dict[str, str]:
+    def custom_code(self) -> dict[str, str]:
         """The modules of profiles and custom splitters, each with the hash of its code."""
         splitters = {
             module_of(bound.splitter)
@@ -164,7 +164,7 @@ class Quality:
             self._rules[language] = rules_for(self._selection, language)
         return self._rules[language]
 
-    def judge(self, texts: Sequence[str], languages: Sequence[str]) -> Judgement:
+    def judge(self, texts: Sequence[str], languages: Sequence[str]) -> QualityResult:
         """Return the judgement of texts in these languages (labels of the model)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
@@ -179,7 +179,7 @@ class Quality:
                 for place, text in zip(part, strings, strict=True):
                     passed_on[place] = text
         metrics = dict(zip(self.columns, values, strict=True))
-        return Judgement(
+        return QualityResult(
             texts=passed_on,
             changed=np.fromiter(map(is_not, texts, passed_on), np.bool_, len(texts)),
             metrics=metrics,
@@ -225,7 +225,7 @@ class Quality:
             language: [
                 {
                     "profile": applied.profile.name,
-                    "bounds": described(applied.bounds),
+                    "bounds": bounds_as_json(applied.bounds),
                 }
                 for applied in chosen
             ]
@@ -236,8 +236,9 @@ class Quality:
     def library_versions(self) -> Mapping[str, str]:
         """The libraries that split words, with their versions, and the hash of custom code."""
         libraries = sorted(self._needed)
-        words = {"words": ", ".join(map(engine_version, libraries))} if libraries else {}
-        return {**words, **{f"code of {own}": f"{own} {code}" for own, code in self.own.items()}}
+        words = {"words": ", ".join(map(library_version, libraries))} if libraries else {}
+        code = {f"code of {name}": f"{name} {code}" for name, code in self.custom_code.items()}
+        return words | code
 
     def warnings(self, languages: Iterable[str]) -> tuple[str, ...]:
         """Return warnings to give before texts of these languages are judged."""
@@ -267,7 +268,7 @@ class Quality:
     def _plan(self, language: str) -> "_Plan":
         """Return the profiles for texts of a language: equal for texts measured together."""
         if language not in self._plans:
-            chosen = chosen_for(self._selection, language)
+            chosen = profiles_for(self._selection, language)
             plain = plain_code(language)
             own = {bound.splitter for bound in chosen if bound.splitter}
             # Models of several languages have the same name.
@@ -280,7 +281,7 @@ class Quality:
                 self._distinct[whose] = _Plan(
                     steps=tuple((_measure_of(bound.profile), bound.bounds) for bound in chosen),
                     rows=np.array([self.columns.index(column) for column in columns], np.intp),
-                    splits=splits_of(plain, self._libraries, split),
+                    splits=word_splitters(plain, self._libraries, split),
                 )
             self._plans[language] = self._distinct[whose]
         return self._plans[language]
@@ -306,7 +307,7 @@ class _Plan:
 
     steps: tuple[tuple[BatchMeasure, Bounds], ...]
     """Measures in order of application, with their bounds."""
-    splits: Mapping[str, Split]
+    splits: Mapping[str, WordSplitter]
     """The functions that find the words of these texts, by the way to count them."""
     rows: npt.NDArray[np.intp]
 
@@ -318,7 +319,7 @@ def _measure_of(profile: Profile) -> BatchMeasure:
 
 def _parts(places: Places, lengths: Places) -> Iterator[Places]:
     """Yield the places in parts whose texts have BATCH_CHARACTERS or are one."""
-    sums = sums_before(lengths[places])
+    sums = cumsum_from_zero(lengths[places])
     first = 0
     while first < len(places):
         last = int(np.searchsorted(sums, sums[first] + BATCH_CHARACTERS, side="right")) - 1
@@ -328,12 +329,16 @@ def _parts(places: Places, lengths: Places) -> Iterator[Places]:
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:
-    """Return the libraries that split words for a profile, in one language or in EVERY."""
+    """Return the libraries that split words for a profile, in one language or in EVERY_LANGUAGE."""
     if not profile.words:
         return frozenset()
     libraries = set()
-    if language in CHINESE or (language == EVERY and profile.serves("zh")):
+    if language in CHINESE or (language == EVERY_LANGUAGE and profile.supports("zh")):
         libraries.add("jieba")
-    if profile.words == DATATROVE and language in (ENGLISH, EVERY) and profile.serves(ENGLISH):
+    if (
+        profile.words == DATATROVE
+        and language in (ENGLISH, EVERY_LANGUAGE)
+        and profile.supports(ENGLISH)
+    ):
         libraries.add("spacy")
     return frozenset(libraries)

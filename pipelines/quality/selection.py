@@ -19,12 +19,12 @@ from typing import Any
 from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
 from pipelines.corpus.own import load_own
 from pipelines.quality.catalog import NONE, PROFILES, SCORERS, find_profile, nearest
-from pipelines.quality.own import SPLITTER
+from pipelines.quality.custom import SPLITTER
 from pipelines.quality.profile import NAN, BatchMeasure, Bounds, Profile, Rule, Threshold
 from pipelines.quality.words import CHINESE
 from shards.errors import UserError
 
-EVERY = "*"
+EVERY_LANGUAGE = "*"
 """Stands for every language that has no entry of its own."""
 
 OFF = "off"
@@ -53,7 +53,7 @@ Labels = Collection[str] | None
 """The labels of a model of languages; None: they are not known here."""
 
 Selection = Mapping[str, tuple[BoundProfile, ...]]
-"""The profiles of each language with an entry, in order of application, and those of EVERY."""
+"""The profiles of each language, in order of application; EVERY_LANGUAGE for the rest."""
 
 VALUE = "value"
 """The metric of a model or filter that has but one: reasons leave it out."""
@@ -93,20 +93,20 @@ def recorded_bounds(options: Mapping[str, Any]) -> Selection:
     for family in SCORERS:
         entries = sorted((options.get(family) or {}).items())
         own = {name: (bound_metrics(family, entry["bounds"]),) for name, entry in entries}
-        selection = joined(selection, own)
+        selection = merge_selections(selection, own)
     for _, entry in sorted((options.get("filter") or {}).items()):
         if "bounds" in entry:
-            own = {EVERY: (bound_metrics(entry["name"], entry["bounds"]),)}
-            selection = joined(selection, own)
+            own = {EVERY_LANGUAGE: (bound_metrics(entry["name"], entry["bounds"]),)}
+            selection = merge_selections(selection, own)
     return selection
 
 
-def joined(first: Selection, second: Selection) -> Selection:
+def merge_selections(first: Selection, second: Selection) -> Selection:
     """Return the profiles that each language has in either selection, those of the first first."""
     if not second:
         return first
     return {
-        language: (*chosen_for(first, language), *chosen_for(second, language))
+        language: (*profiles_for(first, language), *profiles_for(second, language))
         for language in sorted({*first, *second})
     }
 
@@ -117,7 +117,7 @@ def reasons_of(selection: Selection) -> tuple[str, ...]:
     return tuple(dict.fromkeys(reason for profile in profiles for reason in profile.reasons))
 
 
-def described(bounds: Bounds) -> dict[str, float | None]:
+def bounds_as_json(bounds: Bounds) -> dict[str, float | None]:
     """Return bounds JSON-able and sorted; None for one that is off."""
     numbers = {name: float(bounds[name]) for name in sorted(bounds)}
     return {name: None if math.isnan(number) else number for name, number in numbers.items()}
@@ -140,7 +140,7 @@ def parse_selection(
     for spec in specs:
         language, chosen = _parse_spec(spec, labels)
         if language in selection:
-            whose = "every language" if language == EVERY else f'"{language}"'
+            whose = "every language" if language == EVERY_LANGUAGE else f'"{language}"'
             raise UserError(
                 f'Quality profiles of {whose} are given twice, the second time as "{spec}". Write '
                 "them once, joined by +."
@@ -150,7 +150,7 @@ def parse_selection(
     return with_overrides(selection, overrides, labels)
 
 
-def overrides_of(family: str, overrides: Iterable[str]) -> list[str]:
+def overrides_for(family: str, overrides: Iterable[str]) -> list[str]:
     """Return the overrides of the bounds of a model's metrics, or with "" of all profiles."""
     return [one for one in overrides if _family_of(one) == family]
 
@@ -181,7 +181,7 @@ def with_overrides(
 def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...]]:
     before, equals, names = spec.rpartition("=")
     code, at, splitter = before.partition("@")
-    language = _language(code, labels) if equals else EVERY
+    language = _language(code, labels) if equals else EVERY_LANGUAGE
     if at:
         load_own(splitter, what=SPLITTER)
     parts = [part.strip() for part in names.split("+")]
@@ -215,11 +215,11 @@ def _check(spec: str, language: str, profiles: Sequence[Profile], *, split: bool
     for profile in profiles:
         if profiles.count(profile) > 1:
             raise UserError(f'"{spec}" names {profile.short} twice.')
-        if language != EVERY and not profile.serves(plain_code(language), split=split):
-            raise UserError(f'"{spec}": {_why_unserved(profile, language)}')
+        if language != EVERY_LANGUAGE and not profile.supports(plain_code(language), split=split):
+            raise UserError(f'"{spec}": {_why_unsupported(profile, language)}')
 
 
-def _why_unserved(profile: Profile, language: str) -> str:
+def _why_unsupported(profile: Profile, language: str) -> str:
     if profile.languages is None:
         return (
             f'"{language}" is written without spaces between words, and {profile.short} counts '
@@ -243,7 +243,7 @@ def _override(
     language, name, threshold, bound = _parse_override(override, labels)
     changed = dict(selection)
     if language:
-        changed[language] = chosen_for(selection, language)
+        changed[language] = profiles_for(selection, language)
     used = False
     for code in [language] if language else selection:
         used |= any(_goes_by(name, chosen.profile) for chosen in changed[code])
@@ -260,19 +260,21 @@ def _override(
     return changed
 
 
-def chosen_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
+def profiles_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
     """Return the profiles of a language: its own, or those of every language that can judge it."""
     if language in selection:
         return selection[language]
     plain = plain_code(language)
-    return tuple(bound for bound in selection.get(EVERY, ()) if bound.profile.serves(plain))
+    return tuple(
+        bound for bound in selection.get(EVERY_LANGUAGE, ()) if bound.profile.supports(plain)
+    )
 
 
 def rules_for(selection: Selection, language: str) -> tuple[Rule, ...]:
     """Return the rules for texts of a language, in order of application."""
     return tuple(
         rule
-        for bound in chosen_for(selection, language)
+        for bound in profiles_for(selection, language)
         for rule in bound.profile.rules(bound.bounds)
     )
 
@@ -336,13 +338,13 @@ def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, 
     """Return warnings: of profiles that are not applied, and of one that drops everything."""
     warnings = []
     for language in sorted(languages):
-        chosen = chosen_for(selection, language)
+        chosen = profiles_for(selection, language)
         if language not in selection:
             warnings += [
                 f'Texts in "{language}" are not judged by {bound.profile.short}: '
-                + _why_unserved(bound.profile, language)
-                for bound in selection.get(EVERY, ())
-                if not bound.profile.serves(plain_code(language))
+                + _why_unsupported(bound.profile, language)
+                for bound in selection.get(EVERY_LANGUAGE, ())
+                if not bound.profile.supports(plain_code(language))
             ]
         warnings += [
             f'{bound.profile.short} drops nearly every text in "{language}": jieba\'s words have 1 '

@@ -59,8 +59,8 @@ from pipelines.quality.spans import (
     Codes,
     Places,
     Spans,
+    cumsum_from_zero,
     hash_of,
-    sums_before,
     texts_as_spans,
     words_as_spans,
 )
@@ -158,11 +158,11 @@ class SpacyWords:
         codes = texts.characters.codes
         scratch = np.empty((2, max(texts.lengths, default=0)), np.int64)
         (starts, ends), kinds = np.empty((2, len(codes)), np.int64), np.empty(len(codes), np.uint8)
-        of = np.zeros(len(texts.starts) + 1, np.int64)
+        offsets = np.zeros(len(texts.starts) + 1, np.int64)
         where = codes, texts.starts, texts.ends
-        _split_texts(*where, self._known.rules, scratch, starts, ends, kinds, of)
-        words = Spans(texts.characters, starts[: of[-1]], ends[: of[-1]], of)
-        return _with_tokens(words, kinds[: of[-1]], self._known)
+        _split_texts(*where, self._known.rules, scratch, starts, ends, kinds, offsets)
+        words = Spans(texts.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
+        return _with_tokens(words, kinds[: offsets[-1]], self._known)
 
     @cached_property
     def _library(self) -> "_Spacy":
@@ -204,13 +204,13 @@ def _with_tokens(words: Spans, kinds: Kinds, known: "_Known") -> tuple[Spans, Ki
     places = np.flatnonzero(np.repeat(unsplit, counts))
     lengths = tokens >> _KIND_BITS
     # Where tokens end, counted from the first chunk, and then from their own chunk.
-    ends = sums_before(lengths + (tokens & _AFTER_SPACE > 0))
-    shift = words.starts[unsplit] - ends[sums_before(counts[unsplit])[:-1]]
+    ends = cumsum_from_zero(lengths + (tokens & _AFTER_SPACE > 0))
+    shift = words.starts[unsplit] - ends[cumsum_from_zero(counts[unsplit])[:-1]]
     ends = ends[1:] + np.repeat(shift, counts[unsplit])
     starts, stops, kinds = (np.repeat(old, counts) for old in (words.starts, words.ends, kinds))
     starts[places], stops[places] = ends - lengths, ends
     kinds[places] = tokens & _KINDS & ~_AFTER_SPACE
-    return Spans(words.characters, starts, stops, sums_before(counts)[words.of]), kinds
+    return Spans(words.characters, starts, stops, cumsum_from_zero(counts)[words.offsets]), kinds
 
 
 def _num_sentences(texts: Spans, words: Spans, kinds: Kinds) -> Places:
@@ -219,23 +219,23 @@ def _num_sentences(texts: Spans, words: Spans, kinds: Kinds) -> Places:
     One begins with each word, or token of white space, that an end mark has been before since the
     last one. The end of each text counts as a last token, of other punctuation.
     """
-    last = words.of[1:]
+    last = words.offsets[1:]
     starts, ends = (
         np.insert(words.starts, last, texts.ends),
         np.insert(words.ends, last, texts.ends),
     )
-    kinds, of = np.insert(kinds, last, _OTHER), words.of + np.arange(len(words.of))
+    kinds, offsets = np.insert(kinds, last, _OTHER), words.offsets + np.arange(len(words.offsets))
     before = np.append(0, ends)[:-1]
     # White space is a token, except for the one space after a word.
     is_blank = texts.characters.codes[before] == _BLANK
-    before[of[:-1]], is_blank[of[:-1]] = texts.starts, False
+    before[offsets[:-1]], is_blank[offsets[:-1]] = texts.starts, False
     begins = (starts - before > is_blank) | (kinds == _WORD)
     borders = begins.copy()
-    borders[of[1:] - 1] = True
+    borders[offsets[1:] - 1] = True
     stops = np.flatnonzero(borders)
     after_end = np.zeros(len(kinds), np.bool_)
     after_end[stops[np.searchsorted(stops, np.flatnonzero(kinds == _END), side="right")]] = True
-    return np.diff(sums_before(begins & after_end)[of]) + (texts.lengths > 0)
+    return np.diff(cumsum_from_zero(begins & after_end)[offsets]) + (texts.lengths > 0)
 
 
 class _Spacy:
@@ -363,7 +363,7 @@ class _Known:
         """Ask for the tokens of chunks that are not known, each once, and return them."""
         tokens_of = self._spacy.split(chunks)
         rows = np.zeros((len(chunks), _NUM_COLUMNS), np.int64)
-        rows[:, _KEY] = texts_as_spans(chunks).keys().view(np.int64)
+        rows[:, _KEY] = texts_as_spans(chunks).hashes().view(np.int64)
         known: list[int] = []
         for row, chunk, tokens in zip(rows, chunks, tokens_of, strict=True):
             flags = self._flags.get(chunk, 0)
@@ -837,7 +837,7 @@ def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to 
     starts: Places,
     ends: Places,
     kinds: Kinds,
-    of: Places,
+    offsets: Places,
 ) -> None:
     """Write where the words of texts begin and end, and their kinds.
 
@@ -850,7 +850,7 @@ def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to 
         starts: int64[len(codes)], takes where words begin.
         ends: The same, takes where they end.
         kinds: uint8[len(codes)], takes their kinds.
-        of: Takes where those of each text begin, from the second text on.
+        offsets: Takes where those of each text begin, from the second text on.
     """
     num_words = 0
     for text in range(len(begins)):
@@ -882,7 +882,7 @@ def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to 
                 ends[num_words] = start = token >> _KIND_BITS
                 kinds[num_words] = token & _KINDS & ~_AFTER_SPACE
                 num_words += 1
-        of[text + 1] = num_words
+        offsets[text + 1] = num_words
 
 
 @kernel

@@ -72,13 +72,13 @@ class Spans:
     """int64[n]: where each range begins."""
     ends: Places
     """int64[n]: where it ends."""
-    of: Places
+    offsets: Places
     """int64[texts + 1]: the ranges of a text are those from its number here to the next one."""
 
     def __getitem__(self, chosen: Flags) -> "Spans":
         """Return some of the ranges."""
-        of = sums_before(chosen)[self.of]
-        return Spans(self.characters, self.starts[chosen], self.ends[chosen], of)
+        offsets = cumsum_from_zero(chosen)[self.offsets]
+        return Spans(self.characters, self.starts[chosen], self.ends[chosen], offsets)
 
     @property
     def lengths(self) -> Places:
@@ -88,12 +88,12 @@ class Spans:
     @property
     def counts(self) -> Places:
         """The ranges of each text."""
-        return np.diff(self.of)
+        return np.diff(self.offsets)
 
     def sums(self, values: Places | Flags) -> Places:
         """Return by text the sum of a number of each range."""
-        sums = np.zeros(len(self.of) - 1, np.int64)
-        _add(values, self.of, sums)
+        sums = np.zeros(len(self.offsets) - 1, np.int64)
+        _add(values, self.offsets, sums)
         return sums
 
     # --- contents of each range
@@ -133,7 +133,7 @@ class Spans:
             found[ending] = True
         return found
 
-    def keys(self) -> Keys:
+    def hashes(self) -> Keys:
         """Return a hash of the content of each range, uint64[n]."""
         keys = np.empty(len(self.starts), np.uint64)
         _hash(self.characters.codes, self.starts, self.ends, keys)
@@ -141,7 +141,7 @@ class Spans:
 
     def repeating(self) -> Flags:
         """Return which ranges equal an earlier one of their text."""
-        first, _ = number(self.keys(), self.of)
+        first, _ = first_occurrences(self.hashes(), self.offsets)
         return first < np.arange(len(first))
 
     def num_words(self) -> Places:
@@ -164,16 +164,18 @@ class Spans:
         inside = self._inside(places)
         begin = np.diff(inside.starts, prepend=-2) > 1
         ends = inside.ends[np.roll(begin, -1)]
-        return Spans(self.characters, inside.starts[begin], ends, sums_before(begin)[inside.of])
+        return Spans(
+            self.characters, inside.starts[begin], ends, cumsum_from_zero(begin)[inside.offsets]
+        )
 
     def lines(self) -> "Spans":
         """Return the lines in each range, by range, as str.splitlines() does."""
         codes, kinds = self.characters.codes, self.characters.kinds
-        of = np.zeros(len(self.starts) + 1, np.int64)
+        offsets = np.zeros(len(self.starts) + 1, np.int64)
         most = len(self.starts) + np.count_nonzero(kinds & BREAK)
         starts, ends = np.empty((2, most), np.int64)
-        _find_lines(codes, kinds, self.starts, self.ends, starts, ends, of)
-        return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
+        _find_lines(codes, kinds, self.starts, self.ends, starts, ends, offsets)
+        return Spans(self.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
 
     def count(self, text: str) -> Places:
         """Return by range how often a text is in it, which is one character or equal ones."""
@@ -186,20 +188,20 @@ class Spans:
 
     def between(self, dividers: "Spans") -> "Spans":
         """Split these at dividers in the ranges, by range; parts may be empty."""
-        of = dividers.of + np.arange(len(dividers.of))
-        starts, ends = np.empty((2, of[-1]), np.int64)
-        behind = np.ones((2, of[-1]), np.bool_)
-        behind[0, of[:-1]] = behind[1, of[1:] - 1] = False
-        starts[of[:-1]], ends[of[1:] - 1] = self.starts, self.ends
+        offsets = dividers.offsets + np.arange(len(dividers.offsets))
+        starts, ends = np.empty((2, offsets[-1]), np.int64)
+        behind = np.ones((2, offsets[-1]), np.bool_)
+        behind[0, offsets[:-1]] = behind[1, offsets[1:] - 1] = False
+        starts[offsets[:-1]], ends[offsets[1:] - 1] = self.starts, self.ends
         starts[behind[0]], ends[behind[1]] = dividers.ends, dividers.starts
-        return Spans(self.characters, starts, ends, of)
+        return Spans(self.characters, starts, ends, offsets)
 
     def _inside(self, places: Places) -> "Spans":
         """Return the places, which ascend, that are in each range, by range."""
         firsts, lasts = np.searchsorted(places, (self.starts, self.ends))
-        of = sums_before(lasts - firsts)
-        inside = places[np.arange(of[-1]) + np.repeat(firsts - of[:-1], lasts - firsts)]
-        return Spans(self.characters, inside, inside + 1, of)
+        offsets = cumsum_from_zero(lasts - firsts)
+        inside = places[np.arange(offsets[-1]) + np.repeat(firsts - offsets[:-1], lasts - firsts)]
+        return Spans(self.characters, inside, inside + 1, offsets)
 
     # --- other ranges
 
@@ -223,10 +225,10 @@ class Spans:
 
     def words(self) -> "Spans":
         """Return the words in each range, by range, as str.split() does."""
-        kinds, of = self.characters.kinds, np.zeros(len(self.starts) + 1, np.int64)
+        kinds, offsets = self.characters.kinds, np.zeros(len(self.starts) + 1, np.int64)
         starts, ends = np.empty((2, len(kinds) // 2 + len(self.starts) + 1), np.int64)
-        _find_words(kinds, self.starts, self.ends, starts, ends, of)
-        return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
+        _find_words(kinds, self.starts, self.ends, starts, ends, offsets)
+        return Spans(self.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
 
     def parts(self, *, feeds: int = 0) -> "Spans":
         """Return the parts of each range, by range.
@@ -234,11 +236,11 @@ class Spans:
         Args:
             feeds: The least number of line feeds that divide them; 0: each line feed does.
         """
-        codes, of = self.characters.codes, np.zeros(len(self.starts) + 1, np.int64)
+        codes, offsets = self.characters.codes, np.zeros(len(self.starts) + 1, np.int64)
         most = len(self.starts) + np.count_nonzero(codes == _LINE_FEED)
         starts, ends = np.empty((2, most), np.int64)
-        _find_parts(codes, self.starts, self.ends, feeds, starts, ends, of)
-        return Spans(self.characters, starts[: of[-1]], ends[: of[-1]], of)
+        _find_parts(codes, self.starts, self.ends, feeds, starts, ends, offsets)
+        return Spans(self.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
 
     def without(self, starts: Places, ends: Places) -> tuple["Spans", Flags]:
         """Return the ranges, which ascend, without parts of them, and which had such parts.
@@ -263,7 +265,7 @@ class Spans:
         starts = ends - feeds - self.lengths
         codes = np.full((ends[-1] if len(ends) else 0) + 1, _LINE_FEED, np.uint32)
         _copy(self.characters.codes, self.starts, self.ends, starts, codes)
-        return Spans(Characters(codes), starts, ends - feeds, self.of)
+        return Spans(Characters(codes), starts, ends - feeds, self.offsets)
 
 
 def texts_as_spans(texts: Sequence[str]) -> Spans:
@@ -278,12 +280,12 @@ def words_as_spans(words: Iterable[Sequence[str]]) -> Spans:
     """Return the words of each text back to back."""
     words = list(words)
     every = list(chain.from_iterable(words))
-    places = sums_before(np.fromiter(map(len, every), np.int64, len(every)))
-    of = sums_before(np.fromiter(map(len, words), np.int64, len(words)))
-    return Spans(Characters(code_points("".join((*every, "\n")))), places[:-1], places[1:], of)
+    places = cumsum_from_zero(np.fromiter(map(len, every), np.int64, len(every)))
+    offsets = cumsum_from_zero(np.fromiter(map(len, words), np.int64, len(words)))
+    return Spans(Characters(code_points("".join((*every, "\n")))), places[:-1], places[1:], offsets)
 
 
-def with_others(spans: Spans, others: Spans, texts: Places) -> Spans:
+def insert_spans(spans: Spans, others: Spans, texts: Places) -> Spans:
     """Return ranges with those of other characters for some texts, of which there are none yet.
 
     Args:
@@ -292,31 +294,34 @@ def with_others(spans: Spans, others: Spans, texts: Places) -> Spans:
         texts: Their numbers, ascending.
     """
     codes = np.concatenate((spans.characters.codes, others.characters.codes))
-    shift, places = len(spans.characters.codes), np.repeat(spans.of[texts], others.counts)
+    shift, places = len(spans.characters.codes), np.repeat(spans.offsets[texts], others.counts)
     counts = spans.counts
     counts[texts] = others.counts
     return Spans(
         Characters(codes),
         np.insert(spans.starts, places, others.starts + shift),
         np.insert(spans.ends, places, others.ends + shift),
-        sums_before(counts),
+        cumsum_from_zero(counts),
     )
 
 
-def number(keys: Keys, of: Places) -> tuple[Places, Places]:
-    """Return for each key the place of the first equal one of its text, and there their number.
+def first_occurrences(keys: Keys, offsets: Places) -> tuple[Places, Places]:
+    """Return the place of the first equal key in the same text, for each key, and counts.
 
     Args:
         keys: uint64[n].
-        of: int64[texts + 1]: where the keys of each text begin.
+        offsets: int64[texts + 1]: where the keys of each text begin.
+
+    Returns:
+        int64[n], the places; int64[n], how often each key occurs, at the place of the first one.
     """
     first, counts = np.empty(len(keys), np.int64), np.zeros(len(keys), np.int64)
-    slots = np.empty(num_slots(max(np.diff(of), default=0)), np.int64)
-    _number(keys, of, slots, first, counts)
+    slots = np.empty(num_slots(max(np.diff(offsets), default=0)), np.int64)
+    _number(keys, offsets, slots, first, counts)
     return first, counts
 
 
-def sums_before(values: Places | Flags) -> Places:
+def cumsum_from_zero(values: Places | Flags) -> Places:
     """Return the sums of the values before each value, and of all, int64[n + 1]."""
     sums = np.zeros(len(values) + 1, np.int64)
     sums[1:] = values
@@ -336,9 +341,9 @@ def _read_kinds(codes: Codes, table: Kinds, kinds: Kinds) -> None:
 
 
 @kernel
-def _add(values: Places, of: Places, sums: Places) -> None:
+def _add(values: Places, offsets: Places, sums: Places) -> None:
     for text in range(len(sums)):
-        for at in range(of[text], of[text + 1]):
+        for at in range(offsets[text], offsets[text + 1]):
             sums[text] += values[at]
 
 
@@ -420,7 +425,7 @@ def _hash(codes: Codes, starts: Places, ends: Places, keys: Keys) -> None:
 
 @kernel
 def _find_words(
-    kinds: Kinds, starts: Places, ends: Places, firsts: Places, lasts: Places, of: Places
+    kinds: Kinds, starts: Places, ends: Places, firsts: Places, lasts: Places, offsets: Places
 ) -> None:
     """Write where words at spaces begin and end.
 
@@ -438,7 +443,7 @@ def _find_words(
             before = space
         lasts[ended] = ends[text]
         ended += not before
-        of[text + 1] = ended
+        offsets[text + 1] = ended
 
 
 @kernel
@@ -449,7 +454,7 @@ def _find_lines(  # noqa: PLR0913, PLR0917  ranges, and where to write
     ends: Places,
     firsts: Places,
     lasts: Places,
-    of: Places,
+    offsets: Places,
 ) -> None:
     """Write where lines begin and end; a carriage return and a line feed end one line."""
     count = 0
@@ -468,7 +473,7 @@ def _find_lines(  # noqa: PLR0913, PLR0917  ranges, and where to write
         if first < len(part):
             firsts[count], lasts[count] = start + first, ends[text]
             count += 1
-        of[text + 1] = count
+        offsets[text + 1] = count
 
 
 @kernel
@@ -479,7 +484,7 @@ def _find_parts(  # noqa: PLR0913, PLR0917  ranges, and where to write
     feeds: int,
     firsts: Places,
     lasts: Places,
-    of: Places,
+    offsets: Places,
 ) -> None:
     """Write where parts between line feeds begin and end."""
     count = 0
@@ -499,7 +504,7 @@ def _find_parts(  # noqa: PLR0913, PLR0917  ranges, and where to write
                 first = after_run
         firsts[count], lasts[count] = start + first, ends[text]
         count += 1
-        of[text + 1] = count
+        offsets[text + 1] = count
 
 
 @kernel
@@ -522,14 +527,14 @@ def _count_words(kinds: Kinds, starts: Places, ends: Places, counts: Places) -> 
 
 
 @kernel
-def _number(keys: Keys, of: Places, slots: Places, first: Places, counts: Places) -> None:
-    for text in range(len(of) - 1):
+def _number(keys: Keys, offsets: Places, slots: Places, first: Places, counts: Places) -> None:
+    for text in range(len(offsets) - 1):
         # As few as this text needs, so that they stay in the processor's cache.
-        size = num_slots(of[text + 1] - of[text])
+        size = num_slots(offsets[text + 1] - offsets[text])
         mask = np.uint64(size - 1)
         for slot in range(size):
             slots[slot] = -1
-        for at in range(of[text], of[text + 1]):
+        for at in range(offsets[text], offsets[text + 1]):
             place = (keys[at] * _FACTOR >> _HALF) & mask
             while slots[place] >= 0 and keys[slots[place]] != keys[at]:
                 place = (place + _ONE) & mask

@@ -4,7 +4,6 @@ There are three ways to find them: white space; jieba's accurate mode for Chines
 rules, which datatrove uses. The last two are loaded when they are first used.
 """
 
-import importlib.metadata
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 
@@ -23,11 +22,11 @@ ENGLISH = "en"
 SPACES, DATATROVE = "spaces", "datatrove"
 """Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
 
-Split = Callable[[Spans], Spans]
+WordSplitter = Callable[[Spans], Spans]
 """From texts to their words, none of them empty or with white space at its ends."""
 
 
-class Libraries:
+class WordLibraries:
     """The libraries that find words, loaded in this process when they are first used."""
 
     @cached_property
@@ -51,9 +50,9 @@ class Libraries:
         return self._spacy.num_sentences(lines)
 
 
-def splits_of(
-    language: str, libraries: Libraries, own: Callable[[str], list[str]] | None = None
-) -> Mapping[str, Split]:
+def word_splitters(
+    language: str, libraries: WordLibraries, own: Callable[[str], list[str]] | None = None
+) -> Mapping[str, WordSplitter]:
     """Return the functions that find the words of texts, by the way to count them.
 
     Args:
@@ -68,12 +67,3 @@ def splits_of(
     if language in CHINESE:
         return dict.fromkeys((SPACES, DATATROVE), libraries.chinese_words)
     return {SPACES: Spans.words, DATATROVE: libraries.english_words}
-
-
-def engine_version(name: str) -> str:
-    """Return a library and its version, such as "jieba 0.42.1".
-
-    Raises:
-        importlib.metadata.PackageNotFoundError: it is not installed.
-    """
-    return f"{name} {importlib.metadata.version(name)}"

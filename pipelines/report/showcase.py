@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from pipelines.dedup.earlier import erased_texts
 from pipelines.merge.items import MergeRecord
-from pipelines.quality import Quality, Rule
+from pipelines.quality import QualityRules, Rule
 from pipelines.quality.profile import BELOW
 from pipelines.report.sums import MAX_NAME
 from pipelines.segments.examples import PER_REASON, most_examples
@@ -54,7 +54,7 @@ def showcase(
     merged: Mapping[str, Sequence[MergeRecord]],
     output: AnyPath,
     *,
-    quality: Quality,
+    quality: QualityRules,
 ) -> dict[str, dict[str, list[Row]]]:
     """Return the documents to show, by source and by reason ("" for kept), JSON-able.
 
@@ -172,7 +172,7 @@ def _without_erased(rows: list[Row], plan: SegmentIndex, output: AnyPath) -> lis
     return [row for row, is_erased in zip(rows, erased.tolist(), strict=True) if not is_erased]
 
 
-def _shown(row: Row, quality: Quality) -> Row:
+def _shown(row: Row, quality: QualityRules) -> Row:
     """Return the columns of an example that the report shows."""
     score = row["score"]
     return {
@@ -183,7 +183,7 @@ def _shown(row: Row, quality: Quality) -> Row:
     }
 
 
-def _broken_rules(row: Row, quality: Quality) -> Iterator[dict[str, Any]]:
+def _broken_rules(row: Row, quality: QualityRules) -> Iterator[dict[str, Any]]:
     """Yield the rules of the row's reason that it breaks, with the figure that breaks them."""
     for rule in quality.rules(row["language"]) if row["language"] else ():
         value = row[rule.metric]

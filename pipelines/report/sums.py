@@ -14,7 +14,7 @@ from typing import Any
 
 from pipelines.merge.items import MergeRecord
 from pipelines.process.processor import ProcessRecord
-from pipelines.quality import Quality
+from pipelines.quality import QualityRules
 from pipelines.quality.catalog import REASONS
 from pipelines.quality.selection import reasons_of
 from pipelines.segments.audit import Tally
@@ -63,7 +63,7 @@ def figures(
     records: Sequence[ProcessRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
     *,
-    quality: Quality,
+    quality: QualityRules,
     filters: Collection[str] = (),
 ) -> dict[str, Any]:
     """Return the figures of a run for report.json, except its account, JSON-able.
@@ -188,7 +188,7 @@ def cpu_seconds(records: Iterable[ProcessRecord]) -> dict[str, dict[str, float]]
     }
 
 
-def active_rules(quality: Quality) -> dict[str, list[dict[str, Any]]]:
+def active_rules(quality: QualityRules) -> dict[str, list[dict[str, Any]]]:
     """Return the rules that are on, by language ("*": every language not named)."""
     return {
         language: [

@@ -25,7 +25,7 @@ from pipelines.read.input_format import InputFormat
 from pipelines.read.record import Damage, Record
 from pipelines.read.value import as_text
 from pipelines.segments.rows import FilterResult
-from pipelines.steps.listing import read_whole
+from pipelines.steps.rule_files import read_rule_files
 from pipelines.steps.step import Step, reasons_where
 from shards.errors import UserError
 
@@ -65,7 +65,7 @@ def load_blocklist(paths: Sequence[str]) -> Blocklist:
         UserError: A file cannot be read, a line is no entry, or there is no entry at all.
     """
     reading = InputFormat(format="lines", text_fields=("text",))
-    lines = (_line(path, item) for path, item in read_whole(paths, reading))
+    lines = (_line(path, item) for path, item in read_rule_files(paths, reading))
     entries = np.unique(_hashes(entry for entry in lines if entry))
     if not len(entries):
         raise UserError(

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import numpy as np
 
-from pipelines.steps.fasttext import LABEL_PREFIX, file_hash, library_version, load_library
-from pipelines.steps.scorer import Measure, Scorer, Spec
+from pipelines.steps.fasttext import LABEL_PREFIX, fasttext_version, file_hash, load_library
+from pipelines.steps.scorer import ModelMetric, Scorer, ScorerSpec
 from shards.commands.spelling import did_you_mean
 from shards.errors import UserError
 
@@ -76,7 +76,7 @@ class QualityClassifier:
         return [{label: min(score, 1.0) for score, label in answer} for answer in answers]
 
 
-class Classifier(Scorer):
+class ClassifierScorer(Scorer):
     """The classifiers of a run, by language; columns are classifier.LABEL.
 
     A source is a file and a label, as its model has it.
@@ -97,14 +97,14 @@ class Classifier(Scorer):
         self._loaded: dict[Path, QualityClassifier] = {}
         super().__init__(specs, overrides)
 
-    def _load(self, spec: Spec) -> Measure:
+    def _load(self, spec: ScorerSpec) -> ModelMetric:
         name, colon, label = spec.source.rpartition(":")
         if not (name and colon and label):
             raise UserError(f'"{spec.text}" names no label. {_WRITE}.')
         path = Path(name)
         model = self._loaded.get(path) or self._loaded.setdefault(path, QualityClassifier(path))
         found = _find_label(label, model, path)
-        return Measure(
+        return ModelMetric(
             metric=metric_of(found),
             source=(path, found),
             models={found: model.fingerprint},
@@ -112,7 +112,7 @@ class Classifier(Scorer):
         )
 
     def _libraries(self) -> str:
-        return library_version()
+        return fasttext_version()
 
 
 def _find_label(label: str, model: QualityClassifier, path: Path) -> str:

@@ -15,7 +15,7 @@ from tempfile import TemporaryDirectory
 from pipelines.corpus.options import Options
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.quality.catalog import PROFILES
-from pipelines.steps.chain import load_chain
+from pipelines.steps.step_pipeline import load_steps
 from shards.commands.command import Command
 from shards.commands.output import print_line
 from shards.console import run_module
@@ -39,8 +39,7 @@ def compile_all() -> str:
         benchmark = Path(folder) / "benchmark.txt"
         benchmark.write_text(" ".join(map(str, range(100))))
         for number, options in enumerate(_runs(benchmark)):
-            chain = load_chain(options, run=str(number))
-            chain.prepare()
+            load_steps(options, run=str(number)).prepare()
     return f"kernels are ready after {time.process_time() - started:.0f} CPU seconds"
 
 
@@ -48,7 +47,7 @@ def _runs(benchmark: Path) -> Iterator[Options]:
     """Yield the options of runs that between them need every kernel."""
     for language, dedup in (("en", "exact"), ("zh", "minhash")):
         for profile in PROFILES:
-            if profile.serves(language):
+            if profile.supports(language):
                 yield Options(
                     output=Path(),
                     tokenizer=f"sentencepiece:{SAMPLE / 'sample.model'}",

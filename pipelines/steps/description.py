@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from pipelines.corpus.options import Options
-from pipelines.steps.chain import Chain, load_chain
+from pipelines.steps.step_pipeline import load_steps
 from pipelines.tokenizers.tokenizer import Tokenizer
 from shards.manifest import TokenizerEntry
 
@@ -34,24 +34,20 @@ def describe_run(arguments: tuple[Options, str]) -> StepsInfo:
     """Return the description of a run's chain; this process keeps the chain for the run's items.
 
     Args:
-        arguments: Those of `load_chain`: options, run.
+        arguments: Those of `load_steps`: options, run.
 
     Raises:
         UserError: A model cannot be loaded.
     """
     options, run = arguments
-    return describe_chain(load_chain(options, run=run))
-
-
-def describe_chain(chain: Chain) -> StepsInfo:
-    """Return the description of a chain."""
+    pipeline = load_steps(options, run=run)
     return StepsInfo(
-        fingerprints=chain.fingerprints,
-        library_versions=chain.library_versions,
-        tokenizer=tokenizer_entry(chain.options.tokenizer, chain.tokenizer),
-        vocabulary=chain.tokenizer.vocabulary(),
-        steps=[step.name for step in chain.steps],
-        unused_end=chain.tokenizer.unused_end,
+        fingerprints=pipeline.fingerprints,
+        library_versions=pipeline.library_versions,
+        tokenizer=tokenizer_entry(options.tokenizer, pipeline.tokenizer),
+        vocabulary=pipeline.tokenizer.vocabulary(),
+        steps=[step.name for step in pipeline.steps],
+        unused_end=pipeline.tokenizer.unused_end,
     )
 
 

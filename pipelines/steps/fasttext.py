@@ -99,7 +99,7 @@ def load_library(path: Path, *, wanted: str) -> tuple[Any, "FastTextFile"]:
 
 
 @lru_cache(maxsize=1)  # it looks at every package
-def library_version() -> str:
+def fasttext_version() -> str:
     """Return which distribution provides the module `fasttext` (several can), and its version."""
     owners = [
         distribution.name
@@ -396,7 +396,7 @@ class FastTextClassifier:
             open_scores=np.empty(num_nodes + 1, np.float32),
         )
         self._lock = threading.Lock()
-        learn(self._tables)
+        fill_slots(self._tables)
         self.classify([b"-"])
 
     def classify(self, lines: Sequence[bytes]) -> tuple[npt.NDArray[np.int64], _Floats]:
@@ -503,7 +503,7 @@ def find_word(
 
 
 @kernel
-def learn(tables: FastTextTables) -> None:
+def fill_slots(tables: FastTextTables) -> None:
     """Fill the slots; of words that are the same the first one counts."""
     text, starts, stops = tables.names
     for word in range(len(starts)):
@@ -612,7 +612,7 @@ def read_word(
 
 
 @kernel
-def take_mean(
+def average_rows(
     tables: FastTextTables, scratch: FastTextScratch, text: np.ndarray, start: int, stop: int
 ) -> None:
     """Write the mean of the rows of a line's words and of its end.
@@ -694,5 +694,5 @@ def classify(
     for line in range(len(stops)):
         labels[line], scores[line] = -1, np.float32(0.0)
         if starts[line] < stops[line]:
-            take_mean(tables, scratch, text, starts[line], stops[line])
+            average_rows(tables, scratch, text, starts[line], stops[line])
             labels[line], scores[line] = find_likeliest(tables, scratch)

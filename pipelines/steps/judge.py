@@ -8,14 +8,14 @@ import pyarrow as pa
 
 from pipelines.corpus.code import OWN_CODE
 from pipelines.corpus.languages import LANGUAGES, parse_languages
-from pipelines.quality import Quality
+from pipelines.quality import QualityRules
 from pipelines.quality.catalog import SCORERS
-from pipelines.quality.selection import EVERY, Labels, joined, overrides_of
+from pipelines.quality.selection import EVERY_LANGUAGE, Labels, merge_selections, overrides_for
 from pipelines.segments.rows import FilterResult
-from pipelines.steps.classifier import Classifier
-from pipelines.steps.perplexity import Perplexity
+from pipelines.steps.classifier import ClassifierScorer
+from pipelines.steps.perplexity import PerplexityScorer
 from pipelines.steps.scorer import Scorer
-from pipelines.steps.step import Step, finish_filter, replaced
+from pipelines.steps.step import Step, finish_filter, replace_texts
 
 _FIRST_TEXT = (
     "- Cited facts [1] [2]: no sentence is like this one. He said so... 'It is.' \"No.\"\n\n\n"
@@ -39,10 +39,10 @@ def load_scorers(
     Raises:
         UserError: As Classifier and Perplexity.
     """
-    of_classifier, of_perplexity = (overrides_of(family, thresholds) for family in SCORERS)
+    of_classifier, of_perplexity = (overrides_for(family, thresholds) for family in SCORERS)
     return (
-        *([Classifier(classifier, of_classifier)] if classifier or of_classifier else []),
-        *([Perplexity(perplexity, of_perplexity)] if perplexity or of_perplexity else []),
+        *([ClassifierScorer(classifier, of_classifier)] if classifier or of_classifier else []),
+        *([PerplexityScorer(perplexity, of_perplexity)] if perplexity or of_perplexity else []),
     )
 
 
@@ -75,12 +75,12 @@ class QualityFilter(Step):
         Raises:
             UserError: As Quality.parse.
         """
-        profiles = Quality.parse(rules, overrides=thresholds, labels=labels)
+        profiles = QualityRules.parse(rules, overrides=thresholds, labels=labels)
         models = (scorer.selection for scorer in scorers)
-        self.quality = Quality(reduce(joined, models, profiles.selection))
+        self.quality = QualityRules(reduce(merge_selections, models, profiles.selection))
         self.reasons = self.quality.all_reasons
         self.fields = self.quality.fields
-        code = {OWN_CODE: profiles.own} if profiles.own else {}
+        code = {OWN_CODE: profiles.custom_code} if profiles.custom_code else {}
         own = {"profiles": sorted(rules), "bounds": profiles.describe(), **code}
         self.fingerprints = reduce(
             or_, (dict(scorer.fingerprints) for scorer in scorers), {"quality": own}
@@ -91,7 +91,7 @@ class QualityFilter(Step):
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add the metrics, float32, null where a language has no such rule."""
         judged = self.quality.judge(batch["text"].to_pylist(), batch["language"].to_pylist())
-        batch = replaced(batch, "text", judged.texts, changed=judged.changed)
+        batch = replace_texts(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
             column = pa.array(judged.metrics[field.name], from_pandas=True)
             batch = batch.append_column(field.name, column)
@@ -104,7 +104,7 @@ class QualityFilter(Step):
         Raises:
             UserError: It has no such label; the message names the nearest.
         """
-        named = {*self.quality.selection} - {EVERY}
+        named = {*self.quality.selection} - {EVERY_LANGUAGE}
         if named:
             parse_languages(named, labels)
 

@@ -7,7 +7,6 @@ labels, are three times as fast again; the answers are named after the library a
 """
 
 import dataclasses
-import importlib.metadata
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -17,15 +16,15 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.alternatives import agreeing
 from pipelines.corpus.languages import LANGUAGES, MODEL_PAGE, parse_languages
+from pipelines.libraries import library_version, verified
 from pipelines.segments.rows import NAME, FilterResult
 from pipelines.steps.fasttext import (
     LABEL_PREFIX,
     FastTextClassifier,
     FastTextFile,
+    fasttext_version,
     file_hash,
-    library_version,
     load_library,
 )
 from pipelines.steps.step import Step, finish_filter
@@ -86,7 +85,7 @@ _Predict = Callable[[str], Iterable[tuple[float, str]]]
 """Score and label of a line; nothing if the model knows nothing of it, not even its end."""
 _Answers = tuple[list[str], npt.NDArray[np.float32]]
 _Classify = Callable[[Sequence[str]], _Answers]
-_PREFIX = LABEL_PREFIX.decode()
+_LABEL_PREFIX = LABEL_PREFIX.decode()
 _WANTED = f"expected fastText's lid.176.bin or lid.176.ftz, available from {MODEL_PAGE}."
 
 
@@ -96,7 +95,7 @@ class LanguageIdentifier:
 
     classify: _Classify
     """Labels and scores of texts, UNDETERMINED and 0 where a text has no character."""
-    engine: str
+    library: str
     """The library whose answers these are and its version, such as "fasttext-new 0.1.0"."""
     fingerprint: str
     """SHA-256 of the model file, in hexadecimal."""
@@ -156,12 +155,12 @@ def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> Langu
     library, file = load_library(path, wanted=_WANTED)
     # fastText reads lines, whose final line break counts as a word.
     reference = _one_by_one(lambda line: library.predict(f"{line}\n", 1, 0.0, "strict"))
-    engine, classify = _agreeing_rapid(path, reference) or (library_version(), reference)
+    library, classify = _verified_fasttext_new(path, reference) or (fasttext_version(), reference)
     if file.has_tree:
-        classify = _native(file)
+        classify = _compiled(file)
     return LanguageIdentifier(
         classify=classify,
-        engine=engine,
+        library=library,
         fingerprint=fingerprint,
         labels=frozenset(map(_language, file.labels)),
         chars=chars,
@@ -180,7 +179,7 @@ def installed_model() -> Path:
 
 
 def _language(label: str) -> str:
-    return label.removeprefix(_PREFIX)
+    return label.removeprefix(_LABEL_PREFIX)
 
 
 def _one_by_one(predict: _Predict) -> _Classify:
@@ -196,22 +195,22 @@ def _one_by_one(predict: _Predict) -> _Classify:
     return classify
 
 
-def _agreeing_rapid(path: Path, reference: _Classify) -> tuple[str, _Classify] | None:
+def _verified_fasttext_new(path: Path, reference: _Classify) -> tuple[str, _Classify] | None:
     """Return fasttext-new, its version and what asks it, if it is installed and does not differ."""
     if importlib.util.find_spec("fasttext_new") is None:
         return None
-    engine = f"fasttext-new {importlib.metadata.version('fasttext-new')}"
+    library = library_version("fasttext-new")
     answers = reference(CHECK_TEXTS)
-    classify = agreeing(
-        engine,
-        lambda: _rapid(path),
+    classify = verified(
+        library,
+        lambda: _fasttext_new(path),
         lambda rapid: _first_difference(answers, rapid),
-        instead="fastText itself",
+        reference="fastText itself",
     )
-    return None if classify is None else (engine, classify)
+    return None if classify is None else (library, classify)
 
 
-def _rapid(path: Path) -> _Classify:
+def _fasttext_new(path: Path) -> _Classify:
     import fasttext_new  # noqa: PLC0415  optional
 
     model = fasttext_new.load_model(str(path))
@@ -224,7 +223,7 @@ def _rapid(path: Path) -> _Classify:
     return _one_by_one(predict)
 
 
-def _native(file: FastTextFile) -> _Classify:
+def _compiled(file: FastTextFile) -> _Classify:
     classifier = FastTextClassifier(file)
     labels = [*map(_language, file.labels), UNDETERMINED]
 
@@ -280,10 +279,10 @@ class IdentifyStep(Step):
         self.languages = None if "all" in languages else parse_languages(languages, labels)
         """The languages that are kept; None for all."""
         self.fingerprints = {"lid_model": self.identifier.fingerprint}
-        engine = self.identifier.engine
+        library = self.identifier.library
         if labels != LANGUAGES:  # each worker has a file of its own
-            engine = f"{engine} with {self.identifier.fingerprint[:12]}"
-        self.library_versions = {"langid": engine}
+            library = f"{library} with {self.identifier.fingerprint[:12]}"
+        self.library_versions = {"langid": library}
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add `language` and `score`."""

@@ -51,7 +51,7 @@ class BatchTransform(beam.PTransform[PCollection[pa.RecordBatch], Any]):
         return super().__ror__(left, label)  # type: ignore[no-untyped-call]  # Beam has no types here
 
 
-def count(name: str, number: int) -> None:
+def increment_counter(name: str, number: int) -> None:
     """Add to a counter of the step that runs."""
     beam.Metrics.counter(NAMESPACE, name).inc(number)
 
@@ -67,13 +67,13 @@ def tagged_outputs(
             bytes of their texts stand for those of their records.
         metrics: Columns that are metrics.
     """
-    count("records kept", kept.num_rows)
+    increment_counter("records kept", kept.num_rows)
     for verdict in verdicts:
         reasons = verdict.reasons.to_pylist()
         for reason in sorted(set(reasons)):
             kind = QUARANTINED if reason in REJECTS else DROPPED
-            count(f"records {kind}", reasons.count(reason))
-            count(f"records {kind} ({reason})", reasons.count(reason))
+            increment_counter(f"records {kind}", reasons.count(reason))
+            increment_counter(f"records {kind} ({reason})", reasons.count(reason))
         rows = _marked(verdict.batch, metrics)
         rows = rows.append_column(REASON, verdict.reasons.cast(REASON.type))
         bad = pa.array([reason in REJECTS for reason in reasons], pa.bool_())

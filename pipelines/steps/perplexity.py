@@ -13,7 +13,6 @@ stays with `middle`, the 30th and 60th percentile of the file.
 
 import csv
 import importlib
-import importlib.metadata
 import math
 import unicodedata
 from collections.abc import Iterable, Sequence
@@ -24,14 +23,15 @@ from typing import Any
 
 from sentencepiece import SentencePieceProcessor
 
-from pipelines.quality.selection import EVERY, VALUE
+from pipelines.libraries import library_version
+from pipelines.quality.selection import EVERY_LANGUAGE, VALUE
 from pipelines.steps.fasttext import file_hash
-from pipelines.steps.scorer import Measure, Scorer, Spec
+from pipelines.steps.scorer import ModelMetric, Scorer, ScorerSpec
 from shards.errors import UserError
 
 FAMILY = "perplexity"
 
-PARTS = {"head": 30, "middle": 60}
+BUCKETS = {"head": 30, "middle": 60}
 """The percentile that ends each part; the tail follows."""
 
 _PUNCTUATION = {
@@ -139,7 +139,7 @@ class KenLM:
         return math.pow(10.0, min(exponent, _MAX_DIGITS))
 
 
-class Perplexity(Scorer):
+class PerplexityScorer(Scorer):
     """The language models of a run; the column is perplexity.value.
 
     A source is a file of KenLM and one of SentencePiece.
@@ -157,26 +157,26 @@ class Perplexity(Scorer):
         self._loaded: dict[tuple[Path, Path], KenLM] = {}
         super().__init__(specs, overrides)
 
-    def _load(self, spec: Spec) -> Measure:
+    def _load(self, spec: ScorerSpec) -> ModelMetric:
         kenlm_name, plus, pieces_name = spec.source.rpartition("+")
         if not (kenlm_name and plus and pieces_name):
             raise UserError(f'"{spec.text}" does not name two files. {_WRITE}.')
         files = Path(kenlm_name), Path(pieces_name)
         model = self._loaded.get(files) or self._loaded.setdefault(files, KenLM(*files))
-        return Measure(
+        return ModelMetric(
             metric=VALUE,
             source=files,
             models=model.fingerprints,
             measure=lambda texts: [model.perplexity(text) for text in texts],
         )
 
-    def _bound(self, spec: Spec) -> str:
+    def _bound(self, spec: ScorerSpec) -> str:
         file, colon, part = spec.bound.rpartition(":")
         return _cutoff(spec, Path(file), part) if colon else spec.bound
 
     def _libraries(self) -> str:
         names = ("kenlm", "sentencepiece")
-        return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in names)
+        return ", ".join(map(library_version, names))
 
 
 def _kenlm() -> Any:
@@ -199,14 +199,14 @@ def _reason(error: Exception) -> str:
     return " ".join(str(error).split()).rstrip(".")
 
 
-def _cutoff(spec: Spec, path: Path, part: str) -> str:
+def _cutoff(spec: ScorerSpec, path: Path, part: str) -> str:
     """Return a cutoff of cc_net's file: a row for each percentile, a column for each language."""
-    if spec.language == EVERY:
+    if spec.language == EVERY_LANGUAGE:
         raise UserError(f'"{spec.text}": a file of cutoffs needs a language. {_WRITE}.')
     try:
         with path.open(newline="", encoding="utf-8") as file:
             header, *rows = [line for line in csv.reader(file) if line]
-        percentile = float(PARTS.get(part, part))
+        percentile = float(BUCKETS.get(part, part))
         row = {float(line[0]): line for line in rows}[percentile]
         return row[header.index(spec.language, 1)]
     except OSError as error:

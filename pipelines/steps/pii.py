@@ -28,7 +28,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.segments.rows import FilterResult
-from pipelines.steps.step import Step, no_reasons, replaced
+from pipelines.steps.step import Step, no_reasons, replace_texts
 
 KINDS = ("email", "id", "phone", "ip")
 """The kinds of data that can be masked, by their names in the counts."""
@@ -360,7 +360,7 @@ class MaskStep(Step):
         totals = np.zeros((len(KINDS), batch.num_rows), np.int32)
         for name in ("prompt", "text"):
             texts, counts = mask_texts(batch[name].to_pylist())
-            batch = replaced(batch, name, texts, changed=np.array([*map(bool, counts)], bool))
+            batch = replace_texts(batch, name, texts, changed=np.array([*map(bool, counts)], bool))
             by_kind = [[count.get(kind, 0) for count in counts] for kind in KINDS]
             totals += np.array(by_kind, np.int32)
         for field, column in zip(MASKED, totals, strict=True):

@@ -24,11 +24,11 @@ from pipelines.corpus.languages import LANGUAGES, parse_languages
 from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.profile import NAN, Bounds
 from pipelines.quality.selection import (
-    EVERY,
+    EVERY_LANGUAGE,
     BoundProfile,
     Selection,
     bound_metrics,
-    described,
+    bounds_as_json,
     parse_bound,
     with_overrides,
 )
@@ -43,13 +43,13 @@ _SPEC = re.compile(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Spec:
+class ScorerSpec:
     """The content of one flag."""
 
     text: str
     """As written."""
     language: str
-    """EVERY, or a language."""
+    """EVERY_LANGUAGE, or a language."""
     source: str
     """The files."""
     side: str
@@ -58,7 +58,7 @@ class Spec:
     """As written; "" if there is none."""
 
 
-def parse_spec(text: str) -> Spec:
+def parse_spec(text: str) -> ScorerSpec:
     """Parse [LANG=]SOURCE[>=BOUND].
 
     Raises:
@@ -67,12 +67,12 @@ def parse_spec(text: str) -> Spec:
     matched = _SPEC.fullmatch(text)
     if matched is None or set("<>") & set(matched["source"]):
         raise UserError(f'"{text}" sets no bound: write >=NUMBER or <=NUMBER after the model.')
-    language = EVERY
+    language = EVERY_LANGUAGE
     if matched["language"]:
         # A label of another model has a script; the chain checks it.
         known = None if "_" in matched["language"] else LANGUAGES
         (language,) = parse_languages([matched["language"]], known)
-    return Spec(
+    return ScorerSpec(
         text=text,
         language=language,
         source=matched["source"],
@@ -82,7 +82,7 @@ def parse_spec(text: str) -> Spec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Measure:
+class ModelMetric:
     """Measures one metric of texts."""
 
     metric: str
@@ -115,7 +115,7 @@ class Scorer(ABC):
             UserError: a spec or a file is none, or a model or a bound is given twice, or an
                 override sets the bound of no metric.
         """
-        measures: dict[str, dict[str, Measure]] = {}
+        measures: dict[str, dict[str, ModelMetric]] = {}
         bounds: dict[str, dict[str, float]] = {}
         for spec in map(parse_spec, specs):
             text, loaded = self._bound(spec), self._load(spec)
@@ -133,21 +133,21 @@ class Scorer(ABC):
         """The metrics of each language, and bounds on them."""
         entries: dict[str, Any] = {}
         for language, (applied,) in sorted(self.selection.items()):
-            own = measures[language if language in measures else EVERY]
+            own = measures[language if language in measures else EVERY_LANGUAGE]
             models = reduce(or_, (dict(one.models) for one in own.values()))
-            entries[language] = {"models": models, "bounds": described(applied.bounds)}
+            entries[language] = {"models": models, "bounds": bounds_as_json(applied.bounds)}
         self.fingerprints: Mapping[str, Any] = {self.family: entries}
         """The inputs of metrics and verdicts, JSON-able: hashes of models, bounds."""
 
     @abstractmethod
-    def _load(self, spec: Spec) -> Measure:
+    def _load(self, spec: ScorerSpec) -> ModelMetric:
         """Return the scorer of a spec.
 
         Raises:
             UserError: It is not written as one, or the model cannot be loaded.
         """
 
-    def _bound(self, spec: Spec) -> str:
+    def _bound(self, spec: ScorerSpec) -> str:
         """Return the bound of a spec as it is written; "" if there is none."""
         return spec.bound
 
@@ -158,10 +158,10 @@ class Scorer(ABC):
     @property
     def library_versions(self) -> Mapping[str, str]:
         """The libraries that decide the metrics, with their versions and a mark of the models."""
-        return {self.family: engine(self._libraries(), self.fingerprints)}
+        return {self.family: versions_with_hash(self._libraries(), self.fingerprints)}
 
 
-def _add_bound(bounds: dict[str, float], metric: str, bound: float, spec: Spec) -> None:
+def _add_bound(bounds: dict[str, float], metric: str, bound: float, spec: ScorerSpec) -> None:
     """Add a bound to those of a language; both sides of a metric have one, which may be off."""
     for side in _SIDES.values():
         bounds.setdefault(f"{side}_{metric}", NAN)
@@ -173,7 +173,7 @@ def _add_bound(bounds: dict[str, float], metric: str, bound: float, spec: Spec) 
 
 
 def _measure_all(
-    measures: Sequence[Measure],
+    measures: Sequence[ModelMetric],
 ) -> Callable[[TextBatch, Bounds], tuple[TextBatch, Sequence[Column]]]:
     def measure(batch: TextBatch, _: Bounds) -> tuple[TextBatch, Sequence[Column]]:
         columns = [one.measure(batch.strings) for one in measures]
@@ -182,7 +182,7 @@ def _measure_all(
     return measure
 
 
-def engine(libraries: str, fingerprints: Mapping[str, Any]) -> str:
+def versions_with_hash(libraries: str, fingerprints: Mapping[str, Any]) -> str:
     """Return the facts that a worker must share with the driver, as a scorer's engine.
 
     Each worker has the files of models and cutoffs: with others it differs from the driver as with

@@ -36,7 +36,7 @@ class StepSpec:
     """Columns that it adds, except for those of its metrics."""
     fields: tuple[pa.Field, ...] = ()
     """Those of its metrics."""
-    known: Mapping[str, Any] = field(default_factory=dict)
+    driver_facts: Mapping[str, Any] = field(default_factory=dict)
     """Its fingerprints and libraries, as where the pipeline was made."""
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
     """Of this use of it: a process keeps one step for it."""
@@ -60,10 +60,10 @@ class StepSpec:
             needs=step.needs,
             adds=step.adds,
             fields=step.fields,
-            known=facts_of(step),
+            driver_facts=worker_facts(step),
         )
 
-    def loaded(self) -> "Loaded":
+    def loaded(self) -> "LoadedStep":
         """Return the step of this process.
 
         Raises:
@@ -73,7 +73,7 @@ class StepSpec:
             return _loaded(self)
 
 
-class Loaded:
+class LoadedStep:
     """A step of this process; engines may ask for it in several threads, which take turns."""
 
     def __init__(self, step: Step) -> None:
@@ -88,32 +88,32 @@ class Loaded:
 
 
 @lru_cache(maxsize=64)
-def _loaded(spec: StepSpec) -> Loaded:
+def _loaded(spec: StepSpec) -> LoadedStep:
     step = spec.make(**spec.arguments)
-    check_known(facts_of(step), spec.known)
-    return Loaded(step)
+    check_worker_facts(worker_facts(step), spec.driver_facts)
+    return LoadedStep(step)
 
 
-def facts_of(step: Step) -> dict[str, Any]:
+def worker_facts(step: Step) -> dict[str, Any]:
     """Return the facts that must be equal in all workers: fingerprints of models, versions."""
     versions = {f"{name} library": version for name, version in step.library_versions.items()}
     return {**step.fingerprints, **segment_versions({}, {}), **versions}
 
 
-def check_known(here: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+def check_worker_facts(worker: Mapping[str, Any], driver: Mapping[str, Any]) -> None:
     """Check that a worker has what the pipeline was made with.
 
     Args:
-        here: The facts of the worker, by name.
-        known: The facts of the pipeline when it was made.
+        worker: The facts of the worker, by name.
+        driver: The facts of the driver when it made the pipeline.
 
     Raises:
         UserError: It has another.
     """
-    for name, value in known.items():
-        if here.get(name) != value:
+    for name, value in driver.items():
+        if worker.get(name) != value:
             raise UserError(
-                f"this worker has {name} {here.get(name)}, the pipeline was made with {value}: the "
-                "texts would depend on which worker judged them. Give all machines the same files "
-                "and library versions"
+                f"this worker has {name} {worker.get(name)}, the pipeline was made with {value}: "
+                "the texts would depend on which worker judged them. Give all machines the same "
+                "files and library versions"
             )

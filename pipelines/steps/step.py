@@ -1,9 +1,9 @@
 """A step: a name, models that are loaded once, and columns that it adds to the audit table.
 
-A step never removes rows itself. It gives each row that is to go a reason; `run` takes those out
-before the next step works, so that no step sees what another one has dropped. But steps that
-measure texts follow one another, and every text gets the metrics of all of them, so that verdicts
-under other bounds follow from the audit table: each but the last defers its drops.
+A step never removes rows itself. It gives a reason to each row that is to be dropped, and
+`apply_steps` removes these rows before the next step. Steps that measure texts are an exception:
+every text gets the metrics of all of them, so that the audit table alone gives the verdicts under
+other bounds. Each of these steps except the last defers its drops.
 """
 
 import time
@@ -59,7 +59,7 @@ class NamedStep(Protocol):
         """Return the verdict on a batch."""
 
 
-class Clock:
+class CpuClock:
     """CPU seconds of this process, by stage."""
 
     def __init__(self) -> None:
@@ -83,8 +83,8 @@ class Clock:
         return {stage: round(seconds, 4) for stage, seconds in whole.items()}
 
 
-def run(
-    batch: pa.RecordBatch, steps: Sequence[NamedStep], clock: Clock
+def apply_steps(
+    batch: pa.RecordBatch, steps: Sequence[NamedStep], clock: CpuClock
 ) -> tuple[pa.RecordBatch, list[FilterResult]]:
     """Return the rows that pass every step, and by step those that do not, with reasons.
 
@@ -137,7 +137,7 @@ def reasons_where(dropped: Iterable[bool], reason: str) -> pa.Array:
     return pa.array([reason if drop else None for drop in dropped], pa.string())
 
 
-def replaced(
+def replace_texts(
     batch: pa.RecordBatch, name: str, texts: Sequence[str], *, changed: np.ndarray
 ) -> pa.RecordBatch:
     """Return the batch with the changed rows of a column of text taken from `texts`."""

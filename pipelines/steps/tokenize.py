@@ -37,7 +37,7 @@ class TokenizeStep(Step):
         """
         self.tokenizer = load_tokenizer(spec, eos=eos)
         self.fingerprints = {"tokenizer": self.tokenizer.fingerprint}
-        self.library_versions = {"tokenizer": self.tokenizer.engine}
+        self.library_versions = {"tokenizer": self.tokenizer.library}
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Add `tokens` (a list of the tokenizer's dtype), `prompt_tokens` and UNKNOWN (int32)."""

@@ -14,7 +14,7 @@ from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.languages import LANGUAGES
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
-from pipelines.quality.selection import overrides_of, parse_selection
+from pipelines.quality.selection import overrides_for, parse_selection
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
 from pipelines.steps import (
     blocklist,
@@ -27,10 +27,10 @@ from pipelines.steps import (
     user_filter,
 )
 from pipelines.steps.filter_spec import QUALITY, FilterSpec, parse_filter
-from pipelines.steps.listing import log_remarks
 from pipelines.steps.outputs import BatchTransform, FilterOutputs, tagged_outputs
+from pipelines.steps.rule_files import log_remarks
 from pipelines.steps.spec import StepSpec
-from pipelines.steps.step import Clock, Step, run
+from pipelines.steps.step import CpuClock, Step, apply_steps
 from shards.errors import UserError
 
 
@@ -96,7 +96,7 @@ class StepsDoFn(beam.DoFn):
     def setup(self) -> None:
         """Load the models, if this process has not."""
         self._steps = [spec.loaded() for spec in self._specs]
-        self._clock = Clock()
+        self._clock = CpuClock()
         self._metrics = {field.name for spec in self._specs for field in spec.fields}
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
@@ -108,7 +108,7 @@ class StepsDoFn(beam.DoFn):
                 f"{', '.join(batch.schema.names)}. ReadCorpus and FromRows make whole batches; "
                 "IdentifyLanguage adds language, which JudgeQuality needs"
             )
-        kept, verdicts = run(batch, self._steps, self._clock)
+        kept, verdicts = apply_steps(batch, self._steps, self._clock)
         names = kept.schema.names
         if len({*names}) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -220,7 +220,7 @@ class JudgeQuality(Steps):
         _check_names(rules, call="JudgeQuality", example='"en=gopher+c4", "zh=fineweb2-zh"')
         labels = None if model else LANGUAGES
         # A mistake is reported before any model is loaded.
-        parse_selection(rules, overrides_of("", thresholds), labels)
+        parse_selection(rules, overrides_for("", thresholds), labels)
         arguments = {
             "rules": rules,
             "thresholds": thresholds,

@@ -1,10 +1,10 @@
-"""Texts as sequences of 64-bit units, and hashes of runs of units, for whole batches at once.
+"""Texts as sequences of hashed units, and hashes of n-grams of units, for whole batches.
 
 A unit is a word, or one character of a script that is written without spaces. Case, punctuation,
-symbols and white space are ignored; apostrophes, joiners and soft hyphens inside a word are left
-out of it; full-width ASCII equals plain ASCII. The hash of a word is a polynomial in its
-characters, the hash of a run one in its units, both read off prefix sums: no loop over words or
-runs.
+symbols and white space are ignored; apostrophes, joiners and soft hyphens are removed from words;
+full-width ASCII equals plain ASCII. The hash of a word (64 bits) is a polynomial of its characters,
+and the hash of an n-gram is a polynomial of its units. Both are computed from prefix sums, without
+a loop over words or n-grams.
 
     text      Don't panic，不要恐慌
     units     dont  panic  不  要  恐  慌
@@ -18,12 +18,12 @@ from dataclasses import dataclass
 import numpy as np
 
 BATCH_CHARACTERS = 1 << 18
-"""The most characters in a batch, so that its arrays stay in the cache."""
+"""The maximum number of characters of a batch, so that its arrays stay in the cache."""
 
 GAP, WORD, SINGLE, NOTHING = 0, 1, 2, 3
-"""Kinds of characters: between units, of a word, a unit by itself, left out."""
+"""Kinds of characters: between units, part of a word, a unit alone, ignored inside a word."""
 _CODES = 0x32000
-"""No letters follow; code points from here on (tags, selectors, private use) separate words."""
+"""The first code point without letters after it; those after it separate words."""
 _NO_SPACES = (
     (0x0E00, 0x0F00),  # Thai, Lao
     (0x0F00, 0x10A0),  # Tibetan, Burmese
@@ -34,7 +34,7 @@ _NO_SPACES = (
 _LEFT_OUT = "'’ʼ＇\u00ad\u200b\u200c\u200d\u2060\ufeff"
 
 BASE = 0x9E3779B97F4A7C15
-"""Of the polynomials of words and of runs."""
+"""The base of the polynomials."""
 _MIX = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
@@ -45,7 +45,7 @@ class Units:
     hashes: np.ndarray
     """uint64[units]."""
     single: np.ndarray
-    """bool[units], whether it is a character of a script without spaces."""
+    """bool[units]: whether a unit is a character of a script without spaces."""
     ends: np.ndarray
     """int64[texts], the number of units up to the end of each text."""
 
@@ -53,21 +53,22 @@ class Units:
     def _sums(self) -> np.ndarray:
         return _sums(self.hashes)
 
-    def runs(self, length: int) -> np.ndarray:
-        """Return the hash (uint64) of each run of `length` units, as if all texts were one.
+    def ngrams(self, length: int) -> np.ndarray:
+        """Return the hash (uint64) of each n-gram of `length` units, as if all texts were one.
 
-        The hash depends on the units alone, not on their place.
+        The hash depends on the units only, not on their position.
         """
         count = max(0, len(self.hashes) - length + 1)
         sums, (_, inverses) = self._sums, _powers(len(self.hashes))
-        runs: np.ndarray = (sums[length:] - sums[:count]) * inverses[:count] if count else sums[:0]
-        return runs
+        differences = sums[length:] - sums[:count] if count else sums[:0]
+        hashes: np.ndarray = differences * inverses[:count]
+        return hashes
 
-    def runs_at(self, places: np.ndarray, length: int) -> np.ndarray:
-        """Return the hash (uint64) of the run of `length` units that begins at each place."""
+    def ngrams_at(self, places: np.ndarray, length: int) -> np.ndarray:
+        """Return the hash (uint64) of the n-gram of `length` units that begins at each place."""
         _, inverses = _powers(len(self.hashes))
-        runs: np.ndarray = (self._sums[places + length] - self._sums[places]) * inverses[places]
-        return runs
+        hashes: np.ndarray = (self._sums[places + length] - self._sums[places]) * inverses[places]
+        return hashes
 
 
 def unit_batches(texts: Sequence[str]) -> Iterator[Units]:
@@ -85,7 +86,7 @@ def unit_batches(texts: Sequence[str]) -> Iterator[Units]:
 
 
 def units(texts: Sequence[str]) -> Units:
-    """Return the units of a few texts; unit_batches() takes any number of them."""
+    """Return the units of a few texts; for many texts use `unit_batches`."""
     raw = "\n".join(texts).encode("utf-32-le", "surrogatepass")
     codes = np.frombuffer(raw, np.uint32)
     kinds, values = character_tables()
@@ -105,7 +106,7 @@ def units(texts: Sequence[str]) -> Units:
 
 
 def _sums(values: np.ndarray) -> np.ndarray:
-    """Return the sums of the values (uint64) up to each one, times powers: one more than values."""
+    """Return uint64[n + 1]: the sums of the n values before each place, times powers of BASE."""
     powers, _ = _powers(len(values))
     sums = np.zeros(len(values) + 1, np.uint64)
     np.cumsum(values * powers[: len(values)], out=sums[1:])
@@ -118,7 +119,7 @@ def _powers(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.lru_cache(maxsize=2)
 def _all_powers(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return `count` powers of an odd number and of its inverse, modulo 2**64."""
+    """Return `count` powers of BASE and of its inverse, modulo 2**64."""
     one = np.array([1], np.uint64)
     bases = (np.uint64(BASE), np.uint64(pow(BASE, -1, 1 << 64)))
     powers = [np.cumprod(np.append(one, np.full(count - 1, base))) for base in bases]
@@ -127,9 +128,9 @@ def _all_powers(count: int) -> tuple[np.ndarray, np.ndarray]:
 
 @functools.lru_cache(maxsize=1)
 def character_tables() -> tuple[np.ndarray, np.ndarray]:
-    """Return kind (uint8) and value (uint64, 0 for separators) of code points.
+    """Return the kinds (uint8) and the values (uint64, 0 for separators) of code points.
 
-    Those that follow are as the last one, a separator.
+    Higher code points are treated as the last one, a separator.
     """
     kinds = np.zeros(_CODES, np.uint8)
     folded = np.arange(_CODES, dtype=np.uint64)
@@ -147,7 +148,7 @@ def character_tables() -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mixed(values: np.ndarray) -> np.ndarray:
-    """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value."""
+    """Apply the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) to each value."""
     values = (values ^ (values >> np.uint64(30))) * np.uint64(_MIX[0])
     values = (values ^ (values >> np.uint64(27))) * np.uint64(_MIX[1])
     mixed: np.ndarray = values ^ (values >> np.uint64(31))

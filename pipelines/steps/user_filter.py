@@ -12,8 +12,8 @@ import pyarrow.compute as pc
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.failure import failures_told
 from pipelines.quality.catalog import PROFILES, SCORERS
-from pipelines.quality.quality import Quality
-from pipelines.quality.selection import EVERY, bound_metrics, described
+from pipelines.quality.quality import QualityRules
+from pipelines.quality.selection import EVERY_LANGUAGE, bound_metrics, bounds_as_json
 from pipelines.segments.rows import CLEAN, FilterResult
 from pipelines.steps.blocklist import BlockStep
 from pipelines.steps.clean import EMPTY, CleanStep, are_blank
@@ -24,8 +24,8 @@ from pipelines.steps.fingerprint import FingerprintStep
 from pipelines.steps.judge import QualityFilter
 from pipelines.steps.langid import IdentifyStep
 from pipelines.steps.pii import MaskStep
-from pipelines.steps.scorer import engine
-from pipelines.steps.step import DEFERRED_REASON, Step, finish_filter, replaced
+from pipelines.steps.scorer import versions_with_hash
+from pipelines.steps.step import DEFERRED_REASON, Step, finish_filter, replace_texts
 from pipelines.steps.tokenize import TokenizeStep
 from shards.errors import UserError
 
@@ -87,17 +87,19 @@ class UserFilterStep(Step):
         if self.bounds:
             self._check_bounds()
             self.needs = (*self.needs, "language")
-        self._quality = Quality({EVERY: (bound_metrics(spec.name, self.bounds),)})
+        self._quality = QualityRules({EVERY_LANGUAGE: (bound_metrics(spec.name, self.bounds),)})
         self.code = code_hash(spec.module)
         given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
         self.identity = f"{spec.after}={spec}{'?' if given else ''}{'&'.join(given)}"
         """Its spec in the flag; files among its options by their SHA-256."""
-        self.library_versions = {f"filter {spec}": engine(str(spec), {self.identity: self.fact})}
+        self.library_versions = {
+            f"filter {spec}": versions_with_hash(str(spec), {self.identity: self.fact})
+        }
 
     @property
     def fact(self) -> dict[str, Any]:
         """The inputs of its verdicts besides its identity, JSON-able."""
-        limits = {"bounds": described(self.bounds)} if self.bounds else {}
+        limits = {"bounds": bounds_as_json(self.bounds)} if self.bounds else {}
         return {"name": self.name, "code": self.code, **limits}
 
     def _check_bounds(self) -> None:
@@ -214,7 +216,7 @@ class UserFilterStep(Step):
             changed = pc.not_equal(batch["text"], pa.array(texts, pa.large_string())).to_numpy(
                 zero_copy_only=False
             )
-            batch = replaced(batch, "text", texts, changed=changed)
+            batch = replace_texts(batch, "text", texts, changed=changed)
             emptied = pa.array(changed & are_blank(batch["text"]))
             column = pc.if_else(pc.and_(emptied, column.is_null()), EMPTY, column)
         name = f"{self.name}.{CHANGED}"

@@ -20,10 +20,10 @@ import numpy.typing as npt
 import orjson
 import tiktoken
 
-from pipelines.alternatives import agreeing
+from pipelines.libraries import library_version, verified
 from pipelines.tokenizers.agreement import CHECK_TEXTS, first_difference
 from pipelines.tokenizers.command_tokens import byte_bpe_commands
-from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
+from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason
 from shards.commands.spelling import expected
 from shards.errors import UserError
 
@@ -130,10 +130,10 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
         base64.b64encode(piece) + b" %d\n" % rank
         for piece, rank in sorted(ranks.items(), key=lambda item: item[1])
     )
-    encode, engine = _reference(ranks, encoding), version("tiktoken")
+    encode, library = _reference(ranks, encoding), library_version("tiktoken")
     if fast:
-        encode, engine = fastest(
-            lambda: _build_rapid(ranks, lines, encoding.pattern), encode, engine=engine
+        encode, library = fast_or_reference(
+            lambda: _build_rapid(ranks, lines, encoding.pattern), encode, library=library
         )
     pieces = [b""] * encoding.size
     for piece, rank in ranks.items():
@@ -141,7 +141,7 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
     pieces[encoding.end_of_text] = END_OF_TEXT.encode()
     return TokenModel(
         encode=encode,
-        engine=engine,
+        library=library,
         pieces=pieces,
         special=frozenset(range(encoding.size)) - frozenset(ranks.values()),
         unknown=None,
@@ -352,23 +352,25 @@ def _merge_below(piece: bytes, ranks: PieceRanks, limit: int) -> list[bytes]:
     return parts
 
 
-def fastest(build: Callable[[], Encode], reference: Encode, *, engine: str) -> tuple[Encode, str]:
+def fast_or_reference(
+    build: Callable[[], Encode], reference: Encode, *, library: str
+) -> tuple[Encode, str]:
     """Return the encoder that `build` makes if fastokens is installed and agrees, and its name.
 
     Args:
         build: makes the encoder by one of the functions below.
         reference: gives the right ids; it is returned otherwise.
-        engine: the library behind the reference.
+        library: the library behind the reference.
     """
     if importlib.util.find_spec("fastokens") is None:
-        return reference, engine
-    fast = agreeing(
-        version("fastokens"),
+        return reference, library
+    fast = verified(
+        library_version("fastokens"),
         build,
         lambda fast: first_difference(fast, reference, CHECK_TEXTS),
-        instead=engine,
+        reference=library,
     )
-    return (fast, version("fastokens")) if fast else (reference, engine)
+    return (fast, library_version("fastokens")) if fast else (reference, library)
 
 
 def fast_from_json(description: str) -> Encode:

@@ -1,7 +1,7 @@
 """The token that ends a document, where a tokenizer's own file does not decide it.
 
---eos TOKEN                                            one of the tokenizer's tokens
-tokenizer_config.json, then special_tokens_map.json    next to the file: `eos_token`
+--eos TOKEN                                            a token of the tokenizer
+tokenizer_config.json, then special_tokens_map.json    their `eos_token`, next to the file
 """
 
 from collections.abc import Callable, Mapping
@@ -15,57 +15,57 @@ from pipelines.tokenizers.model import reason
 from shards.commands.spelling import nearest
 from shards.errors import UserError
 
-FILES = (CONFIG, "special_tokens_map.json")
-"""Files of save_pretrained() next to a tokenizer, the first that names an end."""
+EOS_FILES = (CONFIG, "special_tokens_map.json")
+"""The files of save_pretrained() that may name the token; the first one that does counts."""
 
 
-def _nothing(_: str) -> None:
-    """Find no file."""
+def _no_file(_: str) -> None:
+    """Return None: there is no file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EndOfText:
-    """Who says what ends a document."""
+    """The places that may name the token that ends a document."""
 
     token: str = ""
-    """The token that --eos names; "": there is no flag."""
-    kept: int | None = None
-    """The id that a dataset keeps with its tokenizer."""
-    beside: Callable[[str], Path | None] = _nothing
-    """Returns the file with a name that is next to the tokenizer's, if there is one."""
+    """The token that --eos names; "" without the flag."""
+    restored_id: int | None = None
+    """The id that a dataset stores with its tokenizer."""
+    sibling: Callable[[str], Path | None] = _no_file
+    """Returns the file of this name next to the tokenizer's file; None if there is none."""
 
-    def asked(self, vocabulary: Mapping[str, int], *, name: object) -> int | None:
-        """Return the id that a flag or a dataset says; None if none does.
+    def requested_id(self, vocabulary: Mapping[str, int], *, name: object) -> int | None:
+        """Return the id that --eos or the dataset names; None if neither does.
 
         Args:
             vocabulary: The ids of all tokens.
-            name: Of the tokenizer's file, for messages.
+            name: The name of the tokenizer's file, for messages.
 
         Raises:
             UserError: The tokenizer has no such token.
         """
         if not self.token:
-            return self.kept
+            return self.restored_id
         if self.token not in vocabulary:
             near = nearest(self.token, [token for token in vocabulary if token[0] in "<["])
             meant = f" Did you mean {' or '.join(near)}?" if near else ""
             raise UserError(
-                f"--eos {self.token}: {name} has no such token. Name one of its "
-                f"{len(vocabulary):,} tokens, which ends each document.{meant}"
+                f"--eos {self.token}: {name} has no such token. Give one of its "
+                f"{len(vocabulary):,} tokens, which then ends each document.{meant}"
             )
         return vocabulary[self.token]
 
-    def named(self, vocabulary: Mapping[str, int]) -> int | None:
-        """Return the id of the token that a file next to the tokenizer names, if it has it.
+    def configured_id(self, vocabulary: Mapping[str, int]) -> int | None:
+        """Return the id of the token that a file next to the tokenizer names; None if none does.
 
         Raises:
             UserError: Such a file cannot be read.
         """
-        ids = (vocabulary.get(name) for name in map(self._name_in, FILES) if name)
+        ids = (vocabulary.get(name) for name in map(self._name_in, EOS_FILES) if name)
         return next((i for i in ids if i is not None), None)
 
     def _name_in(self, file: str) -> str:
-        path = self.beside(file)
+        path = self.sibling(file)
         if path is None:
             return ""
         try:
@@ -75,8 +75,8 @@ class EndOfText:
                 raise ValueError(f"eos_token is {name!r}, not a text")
         except (ValueError, TypeError, LookupError) as error:
             raise UserError(
-                f"{path} is next to the tokenizer and would name the token that ends a document, "
-                f"but cannot be read ({reason(error)}): expected the JSON that save_pretrained() "
-                "writes. Fetch it again, or name the token with --eos TOKEN."
+                f"{path}, which names the token that ends a document, cannot be read "
+                f"({reason(error)}): expected the JSON that save_pretrained() writes. Fetch the "
+                "file again, or name the token with --eos TOKEN."
             ) from error
         return name or ""

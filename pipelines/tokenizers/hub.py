@@ -7,10 +7,10 @@ from shards.storage.hub import HubName, endpoint, quiet, reason
 
 VOCABULARY, CONFIG = "vocab.txt", "tokenizer_config.json"
 """The names that save_pretrained() gives BERT's files."""
-FILES = ("tokenizer.json", VOCABULARY)
+TOKENIZER_FILES = ("tokenizer.json", VOCABULARY)
 """Files of a folder or repository; the first that exists is used."""
 
-KNOWN = {
+SHORT_NAMES = {
     "gpt2": "tiktoken:gpt2",
     **{
         f"bert-base-{kind}": f"hf:google-bert/bert-base-{kind}"
@@ -41,15 +41,15 @@ def model_file(name: str) -> Path:
     """
     model = HubName.parse(name)
     assert model is not None
-    for file in FILES:
+    for file in TOKENIZER_FILES:
         if path := _fetched(model, file):
             if file == VOCABULARY:
                 _fetched(model, CONFIG)
             return path
-    raise _refused(model, f"it has no {' or '.join(FILES)}")
+    raise _refused(model, f"it has no {' or '.join(TOKENIZER_FILES)}")
 
 
-def further_file(name: str, file: str) -> Path | None:
+def sibling_file(name: str, file: str) -> Path | None:
     """Return another file of a model of the hub; None if the model has none of this name.
 
     Args:
@@ -86,5 +86,5 @@ def _fetched(model: HubName, file: str) -> Path | None:
 def _refused(model: HubName, why: str) -> UserError:
     return UserError(
         f"{model} is not a file or folder here, and the hub ({endpoint()}) lacks it: {why}. "
-        f"Write hf:OWNER/NAME[@REVISION], or hf:FOLDER with a copy of its {FILES[0]}."
+        f"Write hf:OWNER/NAME[@REVISION], or hf:FOLDER with a copy of its {TOKENIZER_FILES[0]}."
     )

@@ -14,7 +14,8 @@ import numpy as np
 import numpy.typing as npt
 import orjson
 
-from pipelines.tokenizers.bpe import byte_alphabet, fast_from_json, fastest
+from pipelines.libraries import library_version
+from pipelines.tokenizers.bpe import byte_alphabet, fast_from_json, fast_or_reference
 from pipelines.tokenizers.command_tokens import (
     BERT_NAMES,
     NAMES,
@@ -22,8 +23,7 @@ from pipelines.tokenizers.command_tokens import (
     byte_bpe_commands,
     wordpiece_commands,
 )
-from pipelines.tokenizers.end_of_text import FILES as ENDING_FILES
-from pipelines.tokenizers.end_of_text import EndOfText
+from pipelines.tokenizers.end_of_text import EOS_FILES, EndOfText
 from pipelines.tokenizers.model import (
     Encode,
     TokenModel,
@@ -31,7 +31,6 @@ from pipelines.tokenizers.model import (
     flatten,
     raise_unless_failure,
     reason,
-    version,
 )
 from shards.errors import UserError
 
@@ -80,13 +79,16 @@ def _model(
     controls = {token["id"] for token in orjson.loads(plain)["added_tokens"] if token["special"]}
     holes = set(range(size)) - set(vocabulary.values())
     own = {i for i in commands.ids.values() if i < size}
-    encode, engine = _reference(path, _disarmed(plain, controls | own)), version("tokenizers")
+    encode, library = (
+        _reference(path, _hide_special_pieces(plain, controls | own)),
+        library_version("tokenizers"),
+    )
     if fast and _is_byte_level(description):
-        encode, engine = fastest(lambda: fast_from_json(plain), encode, engine=engine)
+        encode, library = fast_or_reference(lambda: fast_from_json(plain), encode, library=library)
     _refuse_shared(path, vocabulary, controls | own, encode)
     return TokenModel(
         encode=encode,
-        engine=engine,
+        library=library,
         pieces=_pieces(description, vocabulary, size, controls | own),
         special=frozenset(controls | holes | own),
         unknown=_unknown(description, vocabulary),
@@ -112,7 +114,7 @@ def _commands(
     size: int,
     end: EndOfText,
 ) -> CommandTokens:
-    asked = end.asked(vocabulary, name=path)
+    asked = end.requested_id(vocabulary, name=path)
     own = {role: vocabulary[name] for role, name in BERT_NAMES.items() if name in vocabulary}
     if len(own) == len(BERT_NAMES):
         return wordpiece_commands(size, own=own, end_of_text=asked)
@@ -122,7 +124,7 @@ def _commands(
         raise UserError(
             f"{path} has no token to end a document with: expected one of "
             f"{', '.join(END_NAMES)}, all of {', '.join(BERT_NAMES.values())}, or an eos_token of "
-            f"its vocabulary in {' or '.join(ENDING_FILES)} next to it. Name one of its tokens "
+            f"its vocabulary in {' or '.join(EOS_FILES)} next to it. Name one of its tokens "
             f"with --eos TOKEN; it adds {', '.join(added[:_MAX_SHOWN]) or 'none to its pieces'}."
         )
     written = _written_commands(vocabulary, size=size, end_of_text=chosen)
@@ -149,7 +151,7 @@ def _usual_end(vocabulary: Mapping[str, int], added: Collection[str], end: EndOf
     for name in END_NAMES:
         if name in added:
             return vocabulary[name]
-    named = end.named(vocabulary)
+    named = end.configured_id(vocabulary)
     ends = (vocabulary[name] for name in END_NAMES if name in vocabulary)
     return named if named is not None else next(ends, None)
 
@@ -191,7 +193,7 @@ def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
     return orjson.dumps(changed).decode()
 
 
-def _disarmed(description: str, special: set[int]) -> str:
+def _hide_special_pieces(description: str, special: set[int]) -> str:
     """Return a description of which no text gets a special token.
 
     Unigram finds every piece of its vocabulary in a text, control tokens too: their pieces get a

@@ -1,7 +1,6 @@
 """A tokenizer model as read from its file, whichever library reads it."""
 
 import dataclasses
-import importlib.metadata
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
@@ -25,7 +24,7 @@ class TokenModel:
     """A vocabulary, and the function that encodes texts with it."""
 
     encode: Encode
-    engine: str
+    library: str
     """The library that encodes and its version, such as "tiktoken 0.12.0"."""
     pieces: Sequence[bytes]
     """The bytes of each of the model's ids: the name if it is special, nothing for a hole."""
@@ -80,8 +79,3 @@ def reason(error: BaseException) -> str:
     """Return a library's error about a file, in one line that fits into a message."""
     line = " ".join(str(error).split()) or type(error).__name__
     return line if len(line) <= _REASON_CHARACTERS else f"{line[:_REASON_CHARACTERS]}…"
-
-
-def version(distribution: str) -> str:
-    """Return a library's name and version."""
-    return f"{distribution} {importlib.metadata.version(distribution)}"

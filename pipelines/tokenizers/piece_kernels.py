@@ -43,8 +43,8 @@ class PieceTables(NamedTuple):
     emitted: _Ints
     """The id that is written for each symbol."""
     unknown: int
-    strips: bool
-    spells_unknown: bool
+    remove_extra_whitespaces: bool
+    byte_fallback: bool
 
 
 @kernel
@@ -88,11 +88,15 @@ def _read(  # noqa: C901, PLR0912, PLR0915  one pass over the text
 ) -> int:
     """Write the symbols of a text and where its parts start; return how many parts, -1: odd."""
     # Taken out of the tuple once: the loop is several times as fast.
-    characters, joinable, strips = tables.characters, tables.joinable, tables.strips
+    characters, joinable, remove_extra_whitespaces = (
+        tables.characters,
+        tables.joinable,
+        tables.remove_extra_whitespaces,
+    )
     size = parts = place = 0
-    before, spaced = -1, strips or len(points) > 0
+    before, spaced = -1, remove_extra_whitespaces or len(points) > 0
     while True:
-        if spaced and not strips:
+        if spaced and not remove_extra_whitespaces:
             code, spaced = np.int32(SPACE), False
         elif place == len(points):
             break
@@ -100,7 +104,7 @@ def _read(  # noqa: C901, PLR0912, PLR0915  one pass over the text
             code = characters[points[place], READING]
             if code == ODD:
                 return -1
-            if strips and code == SPACE:
+            if remove_extra_whitespaces and code == SPACE:
                 spaced = True
                 place += 1
                 continue
@@ -122,7 +126,7 @@ def _read(  # noqa: C901, PLR0912, PLR0915  one pass over the text
             return -1
         for index in range(first, last):
             one = symbol if symbol >= UNKNOWN else tables.expansions[index]
-            if one == UNKNOWN and tables.spells_unknown:
+            if one == UNKNOWN and tables.byte_fallback:
                 return -1
             symbols[size] = one
             size += 1

@@ -32,9 +32,9 @@ from pipelines.tokenizers.piece_kernels import (
     UNKNOWN,
     PieceTables,
 )
-from pipelines.tokenizers.sentencepiece_model import SHOWN_SPACE, CuttableModel
+from pipelines.tokenizers.sentencepiece_model import SPACE_SYMBOL, SplittableModel
 
-_SHOWN = ord(SHOWN_SPACE)
+_SPACE_SYMBOL = ord(SPACE_SYMBOL)
 _CODES = 0x110000
 _SURROGATES = slice(0xD800, 0xE000)
 _HASH_BITS = 20
@@ -44,7 +44,7 @@ _LEFT, _RIGHT = 0x85EBCA77, 0xC2B2AE3D
 _Array = npt.NDArray[np.int64]
 
 
-def piece_tables(model: CuttableModel) -> PieceTables:
+def piece_tables(model: SplittableModel) -> PieceTables:
     """Return the tables of a model; they take 20 MB.
 
     Raises:
@@ -57,7 +57,7 @@ def piece_tables(model: CuttableModel) -> PieceTables:
     # The library's table of rules ends replacements with NUL.
     reading[[0, *model.character_rules.joining]] = ODD
     reading[_SURROGATES] = ODD
-    if model.spells_unknown:
+    if model.byte_fallback:
         reading[[ord(c) for c, symbol in symbols.items() if emitted[symbol] == model.unknown]] = ODD
     lefts, rights = _neighbours(model)
     joinable = np.zeros(1 << _HASH_BITS, np.bool_)
@@ -74,12 +74,12 @@ def piece_tables(model: CuttableModel) -> PieceTables:
         by_rank=by_rank,
         emitted=emitted,
         unknown=model.unknown,
-        strips=model.strips,
-        spells_unknown=model.spells_unknown,
+        remove_extra_whitespaces=model.remove_extra_whitespaces,
+        byte_fallback=model.byte_fallback,
     )
 
 
-def _symbols(model: CuttableModel) -> tuple[dict[str, int], npt.NDArray[np.int32]]:
+def _symbols(model: SplittableModel) -> tuple[dict[str, int], npt.NDArray[np.int32]]:
     """Return the symbol of each character that has one, and what is written for each symbol."""
     own = {piece.text: piece.id for piece in model.pieces if len(piece.text) == 1}
     inner = set("".join(piece.text for piece in model.pieces)) - own.keys()
@@ -89,12 +89,12 @@ def _symbols(model: CuttableModel) -> tuple[dict[str, int], npt.NDArray[np.int32
     for character in (*sorted(inner - model.symbols.keys()), *model.symbols):
         symbols[character] = len(emitted)
         emitted.append(model.symbols.get(character, model.unknown))
-    symbols[" "] = symbols.get(SHOWN_SPACE, UNKNOWN)
+    symbols[" "] = symbols.get(SPACE_SYMBOL, UNKNOWN)
     return symbols, np.array(emitted, np.int32)
 
 
 def _pairs(
-    model: CuttableModel, symbols: Mapping[str, int]
+    model: SplittableModel, symbols: Mapping[str, int]
 ) -> tuple[npt.NDArray[np.int32], _Array, np.uint64]:
     """Return the pieces by rank, the hash table of pairs with their ranks, and its shift."""
     ids = {**symbols, **{piece.text: piece.id for piece in model.pieces}}
@@ -127,7 +127,7 @@ def _pairs(
     return np.array([piece.id for piece in joined], np.int32), table, shift
 
 
-def _neighbours(model: CuttableModel) -> tuple[_Array, _Array]:
+def _neighbours(model: SplittableModel) -> tuple[_Array, _Array]:
     """Return the code points that stand side by side in pieces: left ones and right ones."""
     joined = model.separator.join(piece.text for piece in model.pieces).encode("utf-32-le")
     codes = np.frombuffer(joined, np.uint32).astype(np.int64)
@@ -136,24 +136,24 @@ def _neighbours(model: CuttableModel) -> tuple[_Array, _Array]:
     return codes[:-1][inside], codes[1:][inside]
 
 
-def _readings(model: CuttableModel, replaced: Mapping[int, str]) -> tuple[_Array, _Array, _Array]:
+def _readings(model: SplittableModel, replaced: Mapping[int, str]) -> tuple[_Array, _Array, _Array]:
     """Return how code points read, and the first and the last character of their replacements."""
     joining = model.character_rules.joining
     reading, first, last = (np.arange(_CODES) for _ in range(3))
-    if model.strips:
+    if model.remove_extra_whitespaces:
         # At the end of a text it would be removed like a space.
-        reading[_SHOWN] = ODD
+        reading[_SPACE_SYMBOL] = ODD
     for code, text in replaced.items():
         if text == " ":
             reading[code] = SPACE
-        elif not text or (model.strips and (" " in text or SHOWN_SPACE in text)):
+        elif not text or (model.remove_extra_whitespaces and (" " in text or SPACE_SYMBOL in text)):
             reading[code] = ODD
         elif len(text) == 1 and ord(text) not in replaced and ord(text) not in joining:
             reading[code] = ord(text)
         else:
             first[code], last[code] = ord(text[0]), ord(text[-1])
-    first[first == SPACE] = _SHOWN
-    last[last == SPACE] = _SHOWN
+    first[first == SPACE] = _SPACE_SYMBOL
+    last[last == SPACE] = _SPACE_SYMBOL
     return reading, first, last
 
 

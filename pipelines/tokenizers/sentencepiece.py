@@ -12,18 +12,19 @@ import numpy as np
 import numpy.typing as npt
 from sentencepiece import SentencePieceProcessor
 
+from pipelines.libraries import library_version
 from pipelines.tokenizers.command_tokens import sentencepiece_commands
 from pipelines.tokenizers.end_of_text import EndOfText
-from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason, version
+from pipelines.tokenizers.model import Encode, TokenModel, flatten, reason
 from pipelines.tokenizers.piece_kernels import MAX_PART, encode_texts
 from pipelines.tokenizers.piece_tables import piece_tables
 from pipelines.tokenizers.sentencepiece_json import sentencepiece_json
 from pipelines.tokenizers.sentencepiece_model import (
-    SHOWN_SPACE,
-    CuttableModel,
-    disarm_symbols,
+    SPACE_SYMBOL,
+    SplittableModel,
+    hide_user_symbols,
     published_end,
-    read_cuttable_model,
+    read_splittable_model,
 )
 from shards.commands.table import called
 from shards.errors import UserError
@@ -48,7 +49,7 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
     """
     processor = SentencePieceProcessor()
     try:
-        safe = disarm_symbols(content)
+        safe = hide_user_symbols(content)
         processor.LoadFromSerializedProto(safe)
         pieces = [_piece_bytes(processor, i) for i in range(len(processor))]
     except (RuntimeError, ValueError, IndexError, struct.error) as error:
@@ -62,13 +63,13 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
 
     ids = range(len(pieces))
     vocabulary = {processor.IdToPiece(i): i for i in ids}
-    asked = end.asked(vocabulary, name=name)
-    chosen = end.named(vocabulary) if asked is None else asked
+    asked = end.requested_id(vocabulary, name=name)
+    chosen = end.configured_id(vocabulary) if asked is None else asked
     own = {chosen} if chosen is not None else set()
     commands = sentencepiece_commands(len(processor), end_of_text=chosen)
     return TokenModel(
         encode=_fast_encoder(safe, encode) if fast else encode,
-        engine=version("sentencepiece"),
+        library=library_version("sentencepiece"),
         pieces=pieces,
         special=frozenset(
             i for i in ids if processor.IsControl(i) or processor.IsUnknown(i) or i in own
@@ -86,19 +87,19 @@ def _piece_bytes(processor: SentencePieceProcessor, i: int) -> bytes:
     if processor.IsByte(i):
         # Byte pieces are written <0x0A>.
         return bytes([int(piece[1:-1], 16)])
-    return piece.replace(SHOWN_SPACE, " ").encode()
+    return piece.replace(SPACE_SYMBOL, " ").encode()
 
 
 def _fast_encoder(content: bytes, reference: Encode) -> Encode:
     """Return the fastest encoder of a serialized model: the library's if it cannot be cut."""
     try:
-        model = read_cuttable_model(content)
+        model = read_splittable_model(content)
         return compiled_encoder(model, reference) if model else reference
     except (ValueError, IndexError):  # only the library understands it, or too many pieces
         return reference
 
 
-def compiled_encoder(model: CuttableModel, reference: Encode) -> Encode:
+def compiled_encoder(model: SplittableModel, reference: Encode) -> Encode:
     """Return an encoder that gives the library's ids.
 
     Args:

@@ -20,7 +20,7 @@ from pipelines.tokenizers.sentencepiece_model import (
     BPE,
     BYTE,
     NORMAL,
-    SHOWN_SPACE,
+    SPACE_SYMBOL,
     UNKNOWN,
     USER_DEFINED,
     parse_model,
@@ -44,18 +44,18 @@ def sentencepiece_json(content: bytes, *, commands: CommandTokens, encode: Encod
     from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415  the other library
 
     model = parse_model(content)
-    pieces = [(piece.text.decode(), piece.score, piece.kind) for piece in model.pieces]
+    pieces = [(piece.piece.decode(), piece.score, piece.type) for piece in model.pieces]
     end = commands.ids["eos"]
     if end < len(pieces):  # a piece that has its name there, and that no text gives
         pieces[end] = (pieces[end][0], pieces[end][1], USER_DEFINED)
     description = orjson.dumps(_description(model, pieces, commands))
     try:
         made = huggingface_model(
-            description, path=Path("tokenizer.json"), end=EndOfText(kept=end), fast=False
+            description, path=Path("tokenizer.json"), end=EndOfText(restored_id=end), fast=False
         )
     except UserError:
         return None
-    shown = [text.replace(SHOWN_SPACE, " ") for text, _, kind in pieces if kind == NORMAL]
+    shown = [text.replace(SPACE_SYMBOL, " ") for text, _, kind in pieces if kind == NORMAL]
     texts = [*CHECK_TEXTS, "<0x41></s>", *texts_of_pieces(shown)]
     is_same = made.commands == commands and not first_difference(made.encode, encode, texts)
     return description.decode() if is_same else None
@@ -64,13 +64,17 @@ def sentencepiece_json(content: bytes, *, commands: CommandTokens, encode: Encod
 def _description(model: Any, pieces: _Pieces, commands: CommandTokens) -> Mapping[str, Any]:
     spaces = (
         [_replaced({"Regex": "^ +| +$"}, ""), _replaced({"Regex": " {2,}"}, " ")]
-        if model.normalizer.strips
+        if model.normalizer_spec.remove_extra_whitespaces
         else []
     )
-    prefix = [{"type": "Prepend", "prepend": SHOWN_SPACE}] if model.normalizer.prefix else []
-    shown = _replaced({"String": " "}, SHOWN_SPACE)
+    prefix = (
+        [{"type": "Prepend", "prepend": SPACE_SYMBOL}]
+        if model.normalizer_spec.add_dummy_prefix
+        else []
+    )
+    shown = _replaced({"String": " "}, SPACE_SYMBOL)
     decoders = [
-        _replaced({"String": SHOWN_SPACE}, " "),
+        _replaced({"String": SPACE_SYMBOL}, " "),
         {"type": "ByteFallback"},
         {"type": "Fuse"},
         {"type": "Strip", "content": " ", "start": len(prefix), "stop": 0},
@@ -84,7 +88,7 @@ def _description(model: Any, pieces: _Pieces, commands: CommandTokens) -> Mappin
         "pre_tokenizer": None,
         "post_processor": None,
         "decoder": {"type": "Sequence", "decoders": decoders},
-        "model": (_bpe if model.trainer.model == BPE else _unigram)(pieces),
+        "model": (_bpe if model.trainer_spec.model_type == BPE else _unigram)(pieces),
     }
 
 

@@ -26,7 +26,7 @@ import numpy.typing as npt
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from google.protobuf.message import DecodeError
 
-SHOWN_SPACE = "\u2581"
+SPACE_SYMBOL = "\u2581"
 """How pieces show a space."""
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """The types of pieces."""
@@ -36,31 +36,34 @@ BPE = 2
 
 _SCHEMA = """
     name: "corpusmill/sentencepiece_model.proto" package: "corpusmill"
-    message_type { name: "Model"
-        field { name: "pieces" number: 1 label: LABEL_REPEATED type_name: "Piece" }
-        field { name: "trainer" number: 2 label: LABEL_OPTIONAL type_name: "Trainer" }
-        field { name: "normalizer" number: 3 label: LABEL_OPTIONAL type_name: "Normalizer" } }
-    message_type { name: "Piece"
-        field { name: "text" number: 1 label: LABEL_OPTIONAL type: TYPE_BYTES }
+    message_type { name: "ModelProto"
+        field { name: "pieces" number: 1 label: LABEL_REPEATED type_name: "SentencePiece" }
+        field { name: "trainer_spec" number: 2 label: LABEL_OPTIONAL type_name: "TrainerSpec" }
+        field { name: "normalizer_spec" number: 3 label: LABEL_OPTIONAL
+                type_name: "NormalizerSpec" } }
+    message_type { name: "SentencePiece"
+        field { name: "piece" number: 1 label: LABEL_OPTIONAL type: TYPE_BYTES }
         field { name: "score" number: 2 label: LABEL_OPTIONAL type: TYPE_FLOAT }
-        field { name: "kind" number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 default_value: "1" } }
-    message_type { name: "Trainer"
+        field { name: "type" number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 default_value: "1" } }
+    message_type { name: "TrainerSpec"
         field { name: "input" number: 1 label: LABEL_REPEATED type: TYPE_BYTES }
-        field { name: "model" number: 3 label: LABEL_OPTIONAL type: TYPE_INT32 default_value: "1" }
-        field { name: "suffix" number: 24 label: LABEL_OPTIONAL type: TYPE_BOOL }
-        field { name: "end" number: 47 label: LABEL_OPTIONAL type: TYPE_BYTES
+        field { name: "model_type" number: 3 label: LABEL_OPTIONAL type: TYPE_INT32
+                default_value: "1" }
+        field { name: "treat_whitespace_as_suffix" number: 24 label: LABEL_OPTIONAL
+                type: TYPE_BOOL }
+        field { name: "eos_piece" number: 47 label: LABEL_OPTIONAL type: TYPE_BYTES
                 default_value: "</s>" } }
-    message_type { name: "Normalizer"
-        field { name: "charsmap" number: 2 label: LABEL_OPTIONAL type: TYPE_BYTES }
-        field { name: "prefix" number: 3 label: LABEL_OPTIONAL type: TYPE_BOOL
+    message_type { name: "NormalizerSpec"
+        field { name: "precompiled_charsmap" number: 2 label: LABEL_OPTIONAL type: TYPE_BYTES }
+        field { name: "add_dummy_prefix" number: 3 label: LABEL_OPTIONAL type: TYPE_BOOL
                 default_value: "true" }
-        field { name: "strips" number: 4 label: LABEL_OPTIONAL type: TYPE_BOOL
+        field { name: "remove_extra_whitespaces" number: 4 label: LABEL_OPTIONAL type: TYPE_BOOL
                 default_value: "true" }
-        field { name: "escape" number: 5 label: LABEL_OPTIONAL type: TYPE_BOOL
+        field { name: "escape_whitespaces" number: 5 label: LABEL_OPTIONAL type: TYPE_BOOL
                 default_value: "true" }
     }
 """
-"""Of sentencepiece_model.proto what is read here; the rest of a model stays as it is."""
+"""The fields of sentencepiece_model.proto that are read here; the others stay as they are."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -92,7 +95,7 @@ class CharacterRules:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class CuttableModel:
+class SplittableModel:
     """A BPE model whose texts can be cut into parts that have their own ids."""
 
     content: bytes
@@ -101,11 +104,11 @@ class CuttableModel:
     symbols: Mapping[str, int]
     """The ids of user-defined characters: they are never replaced, and never joined to others."""
     character_rules: CharacterRules
-    strips: bool
+    remove_extra_whitespaces: bool
     """Whether spaces at the ends of a text, and all but one of a run, are removed."""
     unknown: int
     """The id of unknown characters."""
-    spells_unknown: bool
+    byte_fallback: bool
     """Whether unknown characters are spelled in pieces for bytes."""
 
     @functools.cached_property
@@ -121,7 +124,7 @@ class CuttableModel:
         return next(c for c in map(chr, itertools.count(0x10FFFD, -1)) if c not in known)
 
 
-def read_cuttable_model(content: bytes) -> CuttableModel | None:
+def read_splittable_model(content: bytes) -> SplittableModel | None:
     """Return a serialized model, or None if its texts cannot be cut.
 
     Those of the following cannot: unigram models; models that put a space behind words, or none in
@@ -134,33 +137,33 @@ def read_cuttable_model(content: bytes) -> CuttableModel | None:
     model = parse_model(content)
     kinds: dict[int, list[VocabularyPiece]] = {}
     for i, piece in enumerate(model.pieces):
-        read = VocabularyPiece(id=i, text=piece.text.decode(), score=piece.score, kind=piece.kind)
-        kinds.setdefault(piece.kind, []).append(read)
-    pieces = kinds.get(NORMAL, [])
+        read = VocabularyPiece(id=i, text=piece.piece.decode(), score=piece.score, kind=piece.type)
+        kinds.setdefault(piece.type, []).append(read)
+    normalizer, pieces = model.normalizer_spec, kinds.get(NORMAL, [])
     long = [piece for piece in pieces if len(piece.text) > 1]
     symbols = {piece.text: piece.id for piece in kinds.get(USER_DEFINED, [])}
     if (
-        model.trainer.model != BPE
-        or model.trainer.suffix
-        or not (model.normalizer.prefix and model.normalizer.escape)
-        or any(len(symbol) > 1 or symbol in (" ", SHOWN_SPACE) for symbol in symbols)
+        model.trainer_spec.model_type != BPE
+        or model.trainer_spec.treat_whitespace_as_suffix
+        or not (normalizer.add_dummy_prefix and normalizer.escape_whitespaces)
+        or any(len(symbol) > 1 or symbol in (" ", SPACE_SYMBOL) for symbol in symbols)
         or UNUSED in kinds
         or UNKNOWN not in kinds
         or len({piece.score for piece in long}) < len(long)
     ):
         return None
-    return CuttableModel(
+    return SplittableModel(
         content=content,
         pieces=pieces,
         symbols=symbols,
-        character_rules=parse_charsmap(model.normalizer.charsmap),
-        strips=model.normalizer.strips,
+        character_rules=parse_charsmap(normalizer.precompiled_charsmap),
+        remove_extra_whitespaces=normalizer.remove_extra_whitespaces,
         unknown=kinds[UNKNOWN][0].id,
-        spells_unknown=BYTE in kinds,
+        byte_fallback=BYTE in kinds,
     )
 
 
-def disarm_symbols(content: bytes) -> bytes:
+def hide_user_symbols(content: bytes) -> bytes:
     """Return the serialized model with its visible user-defined symbols made control symbols.
 
     A text that holds the string of a user-defined symbol would get its id; control symbols are
@@ -172,9 +175,9 @@ def disarm_symbols(content: bytes) -> bytes:
     """
     model = parse_model(content)
     for piece in model.pieces:
-        text = piece.text.decode(errors="replace").replace(SHOWN_SPACE, " ")
-        if piece.kind == USER_DEFINED and text.strip():
-            piece.kind = CONTROL
+        text = piece.piece.decode(errors="replace").replace(SPACE_SYMBOL, " ")
+        if piece.type == USER_DEFINED and text.strip():
+            piece.type = CONTROL
     disarmed: bytes = model.SerializeToString()
     return disarmed
 
@@ -188,9 +191,9 @@ def published_end(content: bytes) -> str:
         ValueError: the bytes are no model.
     """
     model = parse_model(content)
-    controls = {piece.text for piece in model.pieces if piece.kind == CONTROL}
-    end: bytes = model.trainer.end
-    return end.decode() if model.trainer.input and end in controls else ""
+    controls = {piece.piece for piece in model.pieces if piece.type == CONTROL}
+    end: bytes = model.trainer_spec.eos_piece
+    return end.decode() if model.trainer_spec.input and end in controls else ""
 
 
 def parse_model(content: bytes) -> Any:
@@ -211,7 +214,7 @@ def parse_model(content: bytes) -> Any:
 def _message_class() -> Any:
     pool = descriptor_pool.DescriptorPool()
     pool.Add(text_format.Parse(_SCHEMA, descriptor_pb2.FileDescriptorProto()))
-    return message_factory.GetMessageClass(pool.FindMessageTypeByName("corpusmill.Model"))
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("corpusmill.ModelProto"))
 
 
 # The rules of characters.

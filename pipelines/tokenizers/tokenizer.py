@@ -25,7 +25,13 @@ import pyarrow as pa
 from pipelines.tokenizers.agreement import CHECK_TEXTS
 from pipelines.tokenizers.command_tokens import NAMES
 from pipelines.tokenizers.end_of_text import EndOfText
-from pipelines.tokenizers.hub import FILES, KNOWN, further_file, is_model_name, model_file
+from pipelines.tokenizers.hub import (
+    SHORT_NAMES,
+    TOKENIZER_FILES,
+    is_model_name,
+    model_file,
+    sibling_file,
+)
 from pipelines.tokenizers.model import TokenModel, raise_unless_failure, reason
 from shards.commands.spelling import nearest
 from shards.commands.table import called
@@ -64,7 +70,7 @@ class Tokenizer:
         """How many ids there are, command tokens and padding included."""
         self.dtype = token_dtype(self.vocabulary_size)
         """The type of a token in shards."""
-        self.engine = model.engine
+        self.library = model.library
         """The library that encodes and its version, such as "sentencepiece 0.2.1"."""
         self.fingerprint = _fingerprint(model)
         """SHA-256 of the model and its command ids, in hexadecimal."""
@@ -162,7 +168,7 @@ def check_spec(spec: str) -> None:
         raise UserError(f'--tokenizer "{spec}": write {_suggestion(spec)}. {_TRAIN}')
     with _readable(spec, name):
         if kind != "tiktoken" and not Path(_file_of(kind, name)).is_file():
-            meant = f" Did you mean {KNOWN[name]}?" if name in KNOWN else ""
+            meant = f" Did you mean {SHORT_NAMES[name]}?" if name in SHORT_NAMES else ""
             raise UserError(f"{spec}: there is no file {name}.{meant} {_TRAIN}")
 
 
@@ -198,7 +204,7 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
             entry.spec,
             content,
             name=name,
-            end=EndOfText(kept=_own_end(entry)),
+            end=EndOfText(restored_id=_own_end(entry)),
             fast=entry.spec != "sentencepiece",
         )
     tokenizer = _checked(name, model)
@@ -239,11 +245,11 @@ def _load(kind: str, name: str, *, eos: str, fast: bool) -> TokenModel:
         from pipelines.tokenizers.wordpiece import wordpiece_json  # noqa: PLC0415  see _of_content
 
         content = wordpiece_json(content, path=path)
-    end = EndOfText(token=eos, beside=partial(_beside, kind, name, path))
+    end = EndOfText(token=eos, sibling=partial(_sibling, kind, name, path))
     return _of_content(kind, content, name=str(path), end=end, fast=fast)
 
 
-def _beside(kind: str, name: str, path: Path, file: str) -> Path | None:
+def _sibling(kind: str, name: str, path: Path, file: str) -> Path | None:
     """Return the file with a name that is next to a tokenizer's, or in the same model of the hub.
 
     Args:
@@ -253,9 +259,9 @@ def _beside(kind: str, name: str, path: Path, file: str) -> Path | None:
         file: the name.
     """
     if kind == "hf" and is_model_name(name):
-        return further_file(name, file)
-    beside = path.with_name(file)
-    return beside if beside.is_file() else None
+        return sibling_file(name, file)
+    sibling = path.with_name(file)
+    return sibling if sibling.is_file() else None
 
 
 def _of_content(kind: str, content: bytes, *, name: str, end: EndOfText, fast: bool) -> TokenModel:
@@ -286,10 +292,12 @@ def _file_of(kind: str, name: str) -> str:
         models = sorted(folder.glob("*.model"))
         meant = f" Did you mean {kind}:{models[0]}?" if models else ""
         raise UserError(f"{kind}:{name} is a folder: name the tokenizer's file in it.{meant}")
-    for file in FILES:
+    for file in TOKENIZER_FILES:
         if (folder / file).is_file():
             return str(folder / file)
-    raise UserError(f"hf:{name}: there is no file {' or '.join(FILES)} in the folder. {_TRAIN}")
+    raise UserError(
+        f"hf:{name}: there is no file {' or '.join(TOKENIZER_FILES)} in the folder. {_TRAIN}"
+    )
 
 
 _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
@@ -297,8 +305,8 @@ _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
 
 
 def _suggestion(spec: str) -> str:
-    if spec in KNOWN:
-        return KNOWN[spec]
+    if spec in SHORT_NAMES:
+        return SHORT_NAMES[spec]
     if is_model_name(spec) and Path(spec).suffix not in _ENDINGS:
         return f"hf:{spec}"
     kinds = {**_ENDINGS, _LINES: "hf"}

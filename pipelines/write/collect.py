@@ -34,7 +34,7 @@ from pipelines.segments.rows import (
 from pipelines.segments.segment import Segment
 from pipelines.segments.unknown import UNKNOWN
 from pipelines.steps.spec import StepSpec
-from pipelines.steps.step import Clock, no_reasons, run
+from pipelines.steps.step import CpuClock, apply_steps, no_reasons
 from pipelines.steps.tokenize import TOKENIZER
 from pipelines.write.windows import lifetime
 from shards.errors import UserError
@@ -104,11 +104,11 @@ class Collect(beam.DoFn):
     def setup(self) -> None:
         """Load what is needed."""
         self._fingerprint = self._sink.fingerprint.loaded()
-        self._clock = Clock()
+        self._clock = CpuClock()
         if self._dropped:
             empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*READ, PATH]))
             steps = [self._sink.tokenize.loaded(), self._fingerprint]
-            self._nothing, _ = run(_whole(empty), steps, self._clock)
+            self._nothing, _ = apply_steps(_whole(empty), steps, self._clock)
             """No rows, with the columns of those that are kept."""
 
     def start_bundle(self) -> None:
@@ -158,7 +158,7 @@ class Collect(beam.DoFn):
                 _check_tokens(rows, self._sink.tokenizer)
             else:
                 steps.insert(0, self._sink.tokenize.loaded())
-            kept, verdicts = run(_whole(rows), steps, self._clock)
+            kept, verdicts = apply_steps(_whole(rows), steps, self._clock)
         key = window, source, _columns(kept.schema)
         if key not in self._open:
             self._open[key] = _Open(self._sink)

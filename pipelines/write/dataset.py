@@ -17,7 +17,7 @@ from pipelines.execute.figures import NAMESPACE
 from pipelines.pipeline import CommitManifest, FindDuplicates, WriteShards
 from pipelines.process.processor import SplitRecord
 from pipelines.steps.fingerprint import FingerprintStep
-from pipelines.steps.outputs import BatchTransform, CorpusOutputs, FilterOutputs, count
+from pipelines.steps.outputs import BatchTransform, CorpusOutputs, FilterOutputs, increment_counter
 from pipelines.steps.spec import StepSpec
 from pipelines.steps.transforms import Steps, Tokenize
 from pipelines.write.collect import Collect, Collected, Sink
@@ -107,8 +107,8 @@ class WriteDataset(BatchTransform):
             options=self.options,
             fingerprint=_fingerprint(self.options),
             tokenize=tokenize,
-            tokenizer=str(tokenize.known["tokenizer"]),
-            engine=str(tokenize.known["tokenizer library"]),
+            tokenizer=str(tokenize.driver_facts["tokenizer"]),
+            engine=str(tokenize.driver_facts["tokenizer library"]),
             metrics=_fields(metrics),
         )
         self._dropped = tuple(dropped)
@@ -232,9 +232,9 @@ class CommitFirings(beam.DoFn):
         for firing, window, written in sorted(self._fired, key=itemgetter(0)):
             made = commit_firing(self._sink, written, firing)
             if made is None:
-                count("firings repeated", 1)
+                increment_counter("firings repeated", 1)
                 continue
-            count("generations", 1)
+            increment_counter("generations", 1)
             lag = beam.Metrics.distribution(NAMESPACE, MILLISECONDS_TO_COMMIT)
             for one in written.segments:
                 lag.update(round(1000 * (time.time() - one.begun)))

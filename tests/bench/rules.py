@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 
 from pipelines.dedup.fingerprint import Fingerprinter
-from pipelines.quality import Quality
+from pipelines.quality import QualityRules
 from pipelines.steps.langid import load_identifier
 from tests.bench.inputs import FINEWEB, FINEWEB2, NO_REAL_TEXT, PAPERS, REAL_TEXT, chinese, english
 from tests.bench.table import render
@@ -92,7 +92,7 @@ def _questions(model: Path | None) -> Iterator[tuple[str, str, Callable[[], Work
 
 
 def _rules(language: str, spec: str) -> Work:
-    quality = Quality.parse((f"{language}={spec}",))
+    quality = QualityRules.parse((f"{language}={spec}",))
     return lambda texts: quality.judge(texts, [language] * len(texts))
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 from pipelines.corpus.code import code_hash
-from pipelines.quality import Quality
+from pipelines.quality import QualityRules
 from tests.examples.test_web_pages import CHINESE, EXAMPLES
 
 
@@ -20,7 +20,7 @@ def examples(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def test_pages_that_shout_or_end_in_the_middle() -> None:
-    quality = Quality.parse(["zh=my_rules:web"])
+    quality = QualityRules.parse(["zh=my_rules:web"])
     whole = CHINESE[0] * 3
     judged = quality.judge([whole, f"{whole}快来买！！", whole[:-4]], ["zh"] * 3)
     assert judged.reasons == [None, "web-shouting", "web-cut-off"]
@@ -28,7 +28,7 @@ def test_pages_that_shout_or_end_in_the_middle() -> None:
 
 
 def test_words_of_japanese() -> None:
-    quality = Quality.parse(["ja@my_words:split=gopher"], ["gopher.min_words=5"])
+    quality = QualityRules.parse(["ja@my_words:split=gopher"], ["gopher.min_words=5"])
     judged = quality.judge(["吾輩は猫である。ラジオはまだ無い。", "猫。"], ["ja", "ja"])
     # 吾輩は 猫である ラジオ はまだ 無い
     assert judged.metrics["gopher.words"].tolist() == [5, 1]

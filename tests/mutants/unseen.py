@@ -17,7 +17,7 @@ UNSEEN = {
     "97a37004c1e26e54": "shards/maintenance/compact.py, rejects: row groups without rows",
     "77bedd4e73ae8066": f"shards/view/audit.py, total: {_SAME}, nobody asks for it there",
     "cd0bde41b6ac4845": f"trainer/pretraining.py, return 0: {_SAME}, opening the data reports it",
-    "a29f8757d3da33a0": f"pipelines/tokenizers/sentencepiece_model.py, count: {_SAME}, as unused",
+    "c9db0def741fdfce": f"pipelines/tokenizers/sentencepiece_model.py, count: {_SAME}, as unused",
     "571688ba9b0046d4": f"trainer/blanks/text.py, words >> 32: {_SAME} but for one in 2^31",
     "09380453441b857f": f"shards/view/records.py, <=: {_SAME}, a record has further columns",
     "627872d2dc5bcc0d": f"pipelines/read/parquet.py, use_threads: {_COST}",

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines import alternatives
+from pipelines import libraries
 from pipelines.job.build import build
 from tests.pipelines.own_code import forget
 from tests.pipelines.runs import cut_sample, many_splits
@@ -26,9 +26,9 @@ def reference(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def unwarned() -> Iterator[None]:
     """Log messages of once per process again in each test."""
-    alternatives._warn.cache_clear()
+    libraries._warn.cache_clear()
     yield
-    alternatives._warn.cache_clear()
+    libraries._warn.cache_clear()
 
 
 @pytest.fixture

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 from pipelines import compiled
-from pipelines.alternatives import agreeing
+from pipelines.libraries import verified
 
 KERNELS = """
 import sys
 import numpy as np
-from pipelines.compiled import folder, kernel
+from pipelines.compiled import cache_folder, kernel
 
 @kernel
 def half(number):
@@ -30,7 +30,7 @@ def halves(numbers, found):
 found = np.empty(3)
 halves(np.arange(3), found)
 assert found.tolist() == [0, 0.5, 1]
-print(sum(halves.compiled.stats.cache_misses.values()), folder())
+print(sum(halves.compiled.stats.cache_misses.values()), cache_folder())
 """
 
 
@@ -55,7 +55,7 @@ def folder_of(package: Path) -> Path | None:
     assert spec.loader is not None
     module: Any = module_from_spec(spec)
     spec.loader.exec_module(module)
-    found: Path | None = module.folder()
+    found: Path | None = module.cache_folder()
     return found
 
 
@@ -117,12 +117,12 @@ def unmade() -> None:
 
 
 def test_a_library_that_differs_or_fails_is_not_used(caplog: pytest.LogCaptureFixture) -> None:
-    words = {"instead": "Long division"}
-    assert agreeing("Halving", lambda: half, lambda _: None, **words) is half
+    words = {"reference": "Long division"}
+    assert verified("Halving", lambda: half, lambda _: None, **words) is half
     for _ in range(2):
-        assert agreeing("Halving", lambda: half, lambda _: "half of 1 is 0.33", **words) is None
-    assert agreeing("Doubling", unmade, lambda _: None, **words) is None
+        assert verified("Halving", lambda: half, lambda _: "half of 1 is 0.33", **words) is None
+    assert verified("Doubling", unmade, lambda _: None, **words) is None
     assert caplog.messages == [
-        "Halving is not used: half of 1 is 0.33. Long division takes its place.",
-        "Doubling is not used: RuntimeError: Cannot load. Long division takes its place.",
+        "Halving is not used: half of 1 is 0.33. Long division is used instead.",
+        "Doubling is not used: RuntimeError: Cannot load. Long division is used instead.",
     ]

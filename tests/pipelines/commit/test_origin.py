@@ -2,7 +2,7 @@ from hypothesis import given as for_all
 from hypothesis import strategies as st
 
 from pipelines.commit.origin import bounds_as_written
-from pipelines.quality import Quality
+from pipelines.quality import QualityRules
 from pipelines.quality.selection import parse_selection
 
 SPECS = ("gopher+glm", "zh=fineweb2-zh", "ja=none")
@@ -20,7 +20,9 @@ SPECS = ("gopher+glm", "zh=fineweb2-zh", "ja=none")
     )
 )
 def test_bounds_are_written_so_that_they_mean_what_they_meant(overrides: list[str]) -> None:
-    before = Quality(parse_selection(SPECS, overrides)).describe()
+    before = QualityRules(parse_selection(SPECS, overrides)).describe()
     written = bounds_as_written(before)
-    assert Quality(parse_selection(SPECS, written)).describe() == before
-    assert Quality(parse_selection(SPECS, sorted(overrides))).describe().keys() == before.keys()
+    assert QualityRules(parse_selection(SPECS, written)).describe() == before
+    assert (
+        QualityRules(parse_selection(SPECS, sorted(overrides))).describe().keys() == before.keys()
+    )

@@ -16,7 +16,7 @@ import pytest
 from pipelines.corpus import versions
 from pipelines.corpus.recipe import SAMPLE
 from pipelines.job.build import build
-from pipelines.steps.chain import Chain
+from pipelines.steps.step_pipeline import StepPipeline
 from shards import UserError
 from tests.pipelines.privileges import without_privileges
 from tests.pipelines.runs import MODULE, content, many_splits, page, shipped, small, write_wudao
@@ -71,7 +71,7 @@ def test_models_go_with_the_first_item_after_the_map(tmp_path: Path) -> None:
     build(MODULE, small(tmp_path / "out", SAMPLE))
     gc.collect()
     # `isinstance` would look at all objects, and some of torch's warn when they are looked at.
-    assert not [one for one in gc.get_objects() if type(one) is Chain]
+    assert not [one for one in gc.get_objects() if type(one) is StepPipeline]
 
 
 def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(

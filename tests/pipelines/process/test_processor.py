@@ -13,7 +13,7 @@ from pipelines.process.processor import (
     segment_versions,
 )
 from pipelines.read.split import FileSplit
-from pipelines.steps.chain import Chain
+from pipelines.steps.step_pipeline import StepPipeline
 from pipelines.wudao import WudaoOptions
 from shards.errors import UserError
 from tests.pipelines.runs import MODULE, small
@@ -65,6 +65,6 @@ def test_a_worker_with_other_versions_is_refused(
 ) -> None:
     options = small(tmp_path / "out", SAMPLE)
     _, corpora = match_corpora(MODULE, options)
-    here = segment_versions(Chain(options).library_versions, corpora)
+    here = segment_versions(StepPipeline(options).library_versions, corpora)
     with pytest.raises(UserError, match=message):
         prepare_splits(Job(options=options, corpora=corpora, versions={**here, **versions}))

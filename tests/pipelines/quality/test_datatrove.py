@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.quality import Judgement, Quality
+from pipelines.quality import QualityResult, QualityRules
 from pipelines.quality.gopher import CHINESE_STOP_WORDS
 from pipelines.quality.punctuation import PUNCTUATION, TERMINAL
 from pipelines.quality.verdict import first_broken
@@ -150,7 +150,9 @@ def theirs(filters: Sequence[Filter], text: str) -> tuple[str | None, str]:
     return None, document.text
 
 
-def reasons(quality: Quality, judgement: Judgement, *, language: str, profile: str) -> list[Any]:
+def reasons(
+    quality: QualityRules, judgement: QualityResult, *, language: str, profile: str
+) -> list[Any]:
     """The verdicts of one of several profiles."""
     rules = [rule for rule in quality.rules(language) if rule.profile == profile]
     broken = first_broken(rules, judgement.metrics)
@@ -188,7 +190,7 @@ CHINESE: dict[str, Callable[[], list[Filter]]] = {
 def test_verdicts_are_those_of_datatrove(
     texts: dict[str, list[str]], language: str, profiles: dict[str, Callable[[], list[Filter]]]
 ) -> None:
-    quality = Quality.parse((f"{language}={'+'.join(profiles)}",))
+    quality = QualityRules.parse((f"{language}={'+'.join(profiles)}",))
     judgement = quality.judge(texts[language], [language] * len(texts[language]))
     filters = {name: build() for name, build in profiles.items()}
     ours = {name: reasons(quality, judgement, language=language, profile=name) for name in profiles}

@@ -31,7 +31,7 @@ WHITE = " \n\r\t\x0b\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2003\u2028\u2029\u3000"
 def words_of(*texts: str, ours: JiebaWords = OURS) -> list[list[str]]:
     words = ours.words(texts_as_spans(texts))
     strings = words.strings()
-    return [strings[first:end] for first, end in itertools.pairwise(words.of.tolist())]
+    return [strings[first:end] for first, end in itertools.pairwise(words.offsets.tolist())]
 
 
 def check(*texts: str) -> None:

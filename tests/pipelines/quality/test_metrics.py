@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipelines.quality import Judgement, Quality
+from pipelines.quality import QualityResult, QualityRules
 from tests.pipelines.quality.texts import EDGES, TEXTS
 
 pytestmark = pytest.mark.slow
@@ -91,11 +91,11 @@ ANY = st.one_of(
 
 
 @cache
-def quality(language: str, name: str, bounds: Sequence[str]) -> Quality:
-    return Quality.parse((f"{language}={name}",), bounds)
+def quality(language: str, name: str, bounds: Sequence[str]) -> QualityRules:
+    return QualityRules.parse((f"{language}={name}",), bounds)
 
 
-def judged(choice: Choice, texts: Sequence[str]) -> Judgement:
+def judged(choice: Choice, texts: Sequence[str]) -> QualityResult:
     return quality(*choice).judge(texts, [choice[0]] * len(texts))
 
 
@@ -182,6 +182,6 @@ def pairs(text: str) -> list[str]:
 
 
 def test_a_splitter_of_the_users_finds_the_words() -> None:
-    own = Quality.parse([f"zh@{__name__}:pairs=gopher"])
+    own = QualityRules.parse([f"zh@{__name__}:pairs=gopher"])
     judged = own.judge(["人工智能正在改变我", "", "人"], ["zh"] * 3)
     assert judged.metrics["gopher.words"].tolist() == [5, 0, 1]

@@ -39,7 +39,7 @@ def wanted(text: str) -> list[str]:
 def words_of(texts: Sequence[str], ours: SpacyWords = OURS) -> list[list[str]]:
     words = ours.words(texts_as_spans(texts))
     strings = words.strings()
-    return [strings[first:end] for first, end in itertools.pairwise(words.of.tolist())]
+    return [strings[first:end] for first, end in itertools.pairwise(words.offsets.tolist())]
 
 
 def check_words(*texts: str) -> None:

@@ -2,8 +2,8 @@ import fasttext
 import numpy as np
 import pytest
 
-from pipelines.quality import Quality
-from pipelines.steps.classifier import Classifier
+from pipelines.quality import QualityRules
+from pipelines.steps.classifier import ClassifierScorer
 from tests.pipelines.quality.models import TEXTS, write_classifier
 
 
@@ -17,7 +17,7 @@ def test_scores_are_those_of_fasttext(tmp_path, loss):
     path = write_classifier(tmp_path / "m.bin", loss=loss, wordNgrams=2)
     library = fasttext.load_model(str(path)).f
     texts = [*TEXTS, "the moon Mond", "\n".join(TEXTS)]
-    quality = Quality(Classifier([f"{path}:en"]).selection)
+    quality = QualityRules(ClassifierScorer([f"{path}:en"]).selection)
     scores = quality.judge(texts, ["en"] * len(texts)).metrics["classifier.en"]
     for text, score in zip(texts, scores, strict=True):
         answers = library.predict(text.replace("\n", " ") + "\n", -1, 0.0, "strict")
@@ -31,13 +31,15 @@ def test_what_counts_is_the_model_and_the_bound_not_the_path(model, tmp_path):
     (tmp_path / "run=1").mkdir()
     copy = tmp_path / "run=1" / "copy.bin"
     copy.write_bytes(model.read_bytes())
-    fingerprints = Classifier([f"en={model}:en>=0.4"]).fingerprints
-    assert fingerprints == Classifier([f"en={copy}:__label__en>=0.40"]).fingerprints
-    bounded = Classifier([f"en={model}:en>=0.5"]).fingerprints
+    fingerprints = ClassifierScorer([f"en={model}:en>=0.4"]).fingerprints
+    assert fingerprints == ClassifierScorer([f"en={copy}:__label__en>=0.40"]).fingerprints
+    bounded = ClassifierScorer([f"en={model}:en>=0.5"]).fingerprints
     assert fingerprints != bounded
-    assert Classifier([f"en={model}:en>=0.4"], ["classifier.min_en=0.5"]).fingerprints == bounded
+    assert (
+        ClassifierScorer([f"en={model}:en>=0.4"], ["classifier.min_en=0.5"]).fingerprints == bounded
+    )
     engines = [
-        Classifier([f"{path}:en>={bound}"]).library_versions["classifier"]
+        ClassifierScorer([f"{path}:en>={bound}"]).library_versions["classifier"]
         for path, bound in ((model, 0.4), (copy, 0.4), (model, 0.5))
     ]
     assert engines[0] == engines[1] != engines[2]

@@ -14,7 +14,7 @@ RULES = ("en=gopher-repetition+gopher+c4", "zh=fineweb2-zh")
 @pytest.mark.slow
 def test_what_is_compiled_ahead_is_all_that_runs_use(tmp_path: Path) -> None:
     assert compile_all().startswith("kernels are ready after ")
-    folder = compiled.folder()
+    folder = compiled.cache_folder()
     assert folder is not None
     before = {path.name for path in folder.iterdir()}
     assert len(before) > 100

@@ -48,7 +48,7 @@ def test_hits_are_those_of_brute_force(
             load_contamination([path], n=n)
         return
     found = load_contamination([path], n=n)
-    assert sum(map(len, found.runs.values())) == len(wanted)
+    assert sum(map(len, found.ngrams.values())) == len(wanted)
     brute = [
         len(wanted & {run for length in range(1, n + 1) for run in windows(text, length)})
         for text in texts

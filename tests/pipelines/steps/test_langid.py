@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from pipelines.corpus.languages import LANGUAGES
-from pipelines.steps.fasttext import library_version
+from pipelines.steps.fasttext import fasttext_version
 from pipelines.steps.langid import (
     CHECK_TEXTS,
     LanguageIdentifier,
@@ -45,7 +45,7 @@ def identifier() -> LanguageIdentifier:
 
 
 def test_engine_and_fingerprint(identifier: LanguageIdentifier) -> None:
-    assert identifier.engine.startswith("fasttext")
+    assert identifier.library.startswith("fasttext")
     # Of lid.176.ftz as fasttext.cc serves it.
     assert identifier.fingerprint.startswith("8f3472cfe8738a7b")
     assert identifier.labels == LANGUAGES
@@ -89,12 +89,12 @@ def test_a_library_that_differs_is_refused(
     monkeypatch.setattr(library, "load_model", lambda _: Other())
     with caplog.at_level(logging.WARNING):
         identifier = load_identifier()
-    assert identifier.engine == library_version()
+    assert identifier.library == fasttext_version()
     assert identifier.identify(["The weather is fine today."])[0] == ["en"]
     [line] = caplog.messages
     assert line.startswith("fasttext-new ")
     assert "is not used: for 'The quick brown fox" in line
-    assert line.endswith("fastText itself takes its place.")
+    assert line.endswith("fastText itself is used instead.")
 
 
 def test_kernels_serve_threads(

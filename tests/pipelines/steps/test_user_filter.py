@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus.code import code_hash
-from pipelines.quality import Quality
+from pipelines.quality import QualityRules
 from pipelines.steps.filter_spec import parse_filter
 from pipelines.steps.user_filter import UserFilterStep
 from shards.errors import UserError
@@ -73,8 +73,8 @@ def test_an_installed_package_offers_filters_and_profiles(code: Path) -> None:
         ("ja@mine:halves=gopher", {"mine"}),
         ("ja@mine:halves=some", {"mine", "own_rules"}),
     ):
-        assert Quality.parse([spec]).own == {name: code_hash(name) for name in modules}
-    judged = Quality.parse(["some"]).judge(["Wow wow wow", "Wow"], ["en", "en"])
+        assert QualityRules.parse([spec]).custom_code == {name: code_hash(name) for name in modules}
+    judged = QualityRules.parse(["some"]).judge(["Wow wow wow", "Wow"], ["en", "en"])
     assert judged.reasons == [None, "few-too-few"]
     with pytest.raises(UserError, match="did you mean some"):
-        Quality.parse(["som"])
+        QualityRules.parse(["som"])

@@ -54,8 +54,8 @@ def test_fast_is_used_and_equal(kind: str, name: str, models_path: Path) -> None
     path = models_path / name
     fast = load_tokenizer(f"{kind}:{path}")
     slow = load_tokenizer(f"{kind}:{path}", fast=False)
-    assert fast.engine.startswith("fastokens ")
-    assert slow.engine.startswith(("tiktoken ", "tokenizers "))
+    assert fast.library.startswith("fastokens ")
+    assert slow.library.startswith(("tiktoken ", "tokenizers "))
     assert fast.fingerprint == slow.fingerprint
 
     @settings(max_examples=200, deadline=None)
@@ -77,5 +77,5 @@ def test_an_engine_that_differs_is_refused(
     monkeypatch.setattr(bpe, "gpt2_json", lambda _: gpt2_json(swapped))
     with caplog.at_level(logging.WARNING):
         tokenizer = load_tokenizer(f"tiktoken:{models_path / 'merges.txt'}")
-    assert tokenizer.engine.startswith("tiktoken ")
+    assert tokenizer.library.startswith("tiktoken ")
     assert "for 'a' it gives" in caplog.text

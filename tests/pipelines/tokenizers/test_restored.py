@@ -19,7 +19,7 @@ def test_what_a_vocabulary_keeps_gives_the_same_ids(spec: str, tmp_path: Path) -
     tokenizer = load_tokenizer(spec)
     entry, content = tokenizer_entry(spec, tokenizer), Vocabulary(tokenizer.vocabulary()).tokenizer
     again = restore_tokenizer(entry, content, where="v.arrow")
-    assert again.engine == tokenizer.engine
+    assert again.library == tokenizer.library
     assert again.vocabulary() == tokenizer.vocabulary()
     made = [again]
     for written in (tokenizer, again):

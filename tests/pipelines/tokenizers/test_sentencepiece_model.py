@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from transformers.utils.sentencepiece_model_pb2_new import ModelProto
 
 from pipelines.tokenizers.sentencepiece_model import (
-    disarm_symbols,
-    read_cuttable_model,
+    hide_user_symbols,
+    read_splittable_model,
 )
 from tests.pipelines.tokenizers.texts import AWKWARD_TEXTS
 from tests.pipelines.tokenizers.trained import KINDS, train
@@ -20,7 +20,7 @@ from tests.pipelines.tokenizers.trained import KINDS, train
 def test_disarming_changes_no_other_id(text: str) -> None:
     content = armed_model()
     armed = sentencepiece.SentencePieceProcessor(model_proto=content)
-    safe = sentencepiece.SentencePieceProcessor(model_proto=disarm_symbols(content))
+    safe = sentencepiece.SentencePieceProcessor(model_proto=hide_user_symbols(content))
     calm = text.replace("<n>", "").replace("[MASK]", "")
     assert armed.encode(calm) == safe.encode(calm)
     assert not {armed.piece_to_id("<n>"), armed.piece_to_id("[MASK]")} & set(safe.encode(text))
@@ -61,5 +61,5 @@ def test_other_models_are_left_to_the_library(
 ) -> None:
     # No other piece has the default score, 0, except for the first one that was joined.
     usual = made(with_piece("\n", type=4)) + made(with_piece("q", type=1))
-    assert read_cuttable_model(nmt_nfkc + usual) is not None
-    assert read_cuttable_model(nmt_nfkc + made(more)) is None, why
+    assert read_splittable_model(nmt_nfkc + usual) is not None
+    assert read_splittable_model(nmt_nfkc + made(more)) is None, why

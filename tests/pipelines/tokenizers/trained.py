@@ -7,9 +7,9 @@ import sentencepiece
 
 from pipelines.tokenizers.model import Encode, flatten
 from pipelines.tokenizers.sentencepiece_model import (
-    CuttableModel,
-    disarm_symbols,
-    read_cuttable_model,
+    SplittableModel,
+    hide_user_symbols,
+    read_splittable_model,
 )
 from tests.pipelines.tokenizers.texts import SENTENCES
 
@@ -40,7 +40,7 @@ def train(*, armed: bool = False, **changes: Any) -> bytes:
     sentencepiece.SentencePieceTrainer.train(
         sentence_iterator=iter(SENTENCES * 5), model_writer=sink, **settings
     )
-    return sink.getvalue() if armed else disarm_symbols(sink.getvalue())
+    return sink.getvalue() if armed else hide_user_symbols(sink.getvalue())
 
 
 def reference(content: bytes) -> Encode:
@@ -48,7 +48,7 @@ def reference(content: bytes) -> Encode:
     return lambda texts: flatten([processor.EncodeAsNumpy(text) for text in texts])
 
 
-def model_of(content: bytes) -> CuttableModel:
-    model = read_cuttable_model(content)
+def model_of(content: bytes) -> SplittableModel:
+    model = read_splittable_model(content)
     assert model is not None
     return model

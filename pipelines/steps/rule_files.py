@@ -11,7 +11,9 @@ from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
 
 
-def read_whole(paths: Sequence[str], reading: InputFormat) -> Iterator[tuple[str, Record | Damage]]:
+def read_rule_files(
+    paths: Sequence[str], reading: InputFormat
+) -> Iterator[tuple[str, Record | Damage]]:
     """Yield the path and each record of some files, in the order of paths and names.
 
     Args:

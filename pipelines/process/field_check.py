@@ -118,7 +118,7 @@ class FieldCheck:
         return [field.name for field in fields_of(self._looked_at)]
 
 
-def check_wanted(found: Sequence[FieldCheck], *, known: frozenset[str]) -> list[str]:
+def check_fields(found: Sequence[FieldCheck], *, known: frozenset[str]) -> list[str]:
     """Check that the first records of all sources had what their options name.
 
     Args:

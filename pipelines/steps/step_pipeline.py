@@ -40,7 +40,7 @@ _PREPARED = ("en", "zh")
 """Languages whose words are prepared for where all languages are kept."""
 
 
-def load_chain(options: Options, *, run: str) -> "Chain":
+def load_steps(options: Options, *, run: str) -> "StepPipeline":
     """Return the chain of a run, which a process loads once, until one takes it.
 
     Args:
@@ -51,25 +51,25 @@ def load_chain(options: Options, *, run: str) -> "Chain":
     return _load_chain(replace(options, output=Path()), run=run)
 
 
-def take_chain(options: Options, *, run: str) -> "Chain":
+def take_steps(options: Options, *, run: str) -> "StepPipeline":
     """Return the chain of a run, and keep it no longer: its models go when the caller lets it go.
 
     Args:
-        options: As of `load_chain`.
-        run: As of `load_chain`.
+        options: As of `load_steps`.
+        run: As of `load_steps`.
     """
-    chain = load_chain(options, run=run)
+    chain = load_steps(options, run=run)
     _load_chain.cache_clear()
     return chain
 
 
 @lru_cache(maxsize=1)
-def _load_chain(options: Options, *, run: str) -> "Chain":
+def _load_chain(options: Options, *, run: str) -> "StepPipeline":
     del run
-    return Chain(options)
+    return StepPipeline(options)
 
 
-class Chain:
+class StepPipeline:
     """The steps of a run with their models."""
 
     def __init__(self, options: Options) -> None:
@@ -151,5 +151,7 @@ class Chain:
     def library_versions(self) -> Mapping[str, str]:
         """The libraries that decide bytes, with their versions."""
         return {
-            name: engine for step in self.steps for name, engine in step.library_versions.items()
+            name: library_version
+            for step in self.steps
+            for name, library_version in step.library_versions.items()
         }

@@ -1,5 +1,6 @@
-"""Replaces the libraries that define the correct result with faster ones, where both agree."""
+"""The versions of libraries, and faster libraries where they agree with the usual ones."""
 
+import importlib.metadata
 import logging
 from collections.abc import Callable
 from functools import cache
@@ -10,12 +11,17 @@ _Fast = TypeVar("_Fast")
 _LOG = logging.getLogger(__name__)
 
 
-def agreeing(
+def library_version(name: str) -> str:
+    """Return the name of an installed library and its version, such as "jieba 0.42.1"."""
+    return f"{name} {importlib.metadata.version(name)}"
+
+
+def verified(
     name: str,
-    make: Callable[[], _Fast],
-    differs: Callable[[_Fast], str | None],
+    build: Callable[[], _Fast],
+    find_difference: Callable[[_Fast], str | None],
     *,
-    instead: str,
+    reference: str,
 ) -> _Fast | None:
     """Return a fast implementation if it agrees with the slow one, else None.
 
@@ -23,14 +29,14 @@ def agreeing(
 
     Args:
         name: The name of the fast library in the log line, such as "fastokens 0.3.5".
-        make: Creates the fast implementation.
-        differs: Tries the fast implementation on a few inputs, and returns a sentence about the
-            first difference, or None.
-        instead: The name of the slow library in the log line.
+        build: Creates the fast implementation.
+        find_difference: Tries the fast implementation on a few inputs, and describes the first
+            difference; returns None if there is none.
+        reference: The name of the slow library in the log line.
     """
     try:
-        fast = make()
-        difference = differs(fast)
+        fast = build()
+        difference = find_difference(fast)
     except (KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
     except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
@@ -39,7 +45,7 @@ def agreeing(
         )
     if difference is None:
         return fast
-    _warn(f"{name} is not used: {difference}. {instead} takes its place.")
+    _warn(f"{name} is not used: {difference}. {reference} is used instead.")
     return None
 
 
