@@ -73,7 +73,7 @@ class QualityFilter(Step):
             labels: The languages that can be named; None: any.
 
         Raises:
-            UserError: As Quality.parse.
+            UserError: As QualityRules.parse.
         """
         profiles = QualityRules.parse(rules, overrides=thresholds, labels=labels)
         models = (scorer.selection for scorer in scorers)

@@ -48,7 +48,7 @@ def load_steps(options: Options, *, run: str) -> "StepPipeline":
         run: Identifies the run: models may have changed since the last one of this process.
     """
     # --plan samples into a folder of its own, with the models that it has described.
-    return _load_chain(replace(options, output=Path()), run=run)
+    return _load_steps(replace(options, output=Path()), run=run)
 
 
 def take_steps(options: Options, *, run: str) -> "StepPipeline":
@@ -59,12 +59,12 @@ def take_steps(options: Options, *, run: str) -> "StepPipeline":
         run: As of `load_steps`.
     """
     chain = load_steps(options, run=run)
-    _load_chain.cache_clear()
+    _load_steps.cache_clear()
     return chain
 
 
 @lru_cache(maxsize=1)
-def _load_chain(options: Options, *, run: str) -> "StepPipeline":
+def _load_steps(options: Options, *, run: str) -> "StepPipeline":
     del run
     return StepPipeline(options)
 

@@ -129,9 +129,10 @@ def test_any_texts(texts: list[str], choice: Choice) -> None:
 
 PLAIN = """
 import json, sys
-from pipelines.quality import Quality
+from pipelines.quality import QualityRules
 for language, name, bounds, texts in json.load(sys.stdin):
-    judged = Quality.parse((f"{language}={name}",), bounds).judge(texts, [language] * len(texts))
+    rules = QualityRules.parse((f"{language}={name}",), bounds)
+    judged = rules.judge(texts, [language] * len(texts))
     figures = {name: column.tobytes().hex() for name, column in judged.metrics.items()}
     print(json.dumps([judged.texts, figures]))
 """
