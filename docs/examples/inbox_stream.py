@@ -20,11 +20,11 @@ from apache_beam.transforms.window import FixedWindows
 from pipelines.transforms import Clean, FromRows, IdentifyLanguage, Steps, WriteDataset
 
 SECONDS = 60
-"""Of a window, and of rows that come later than they should."""
+"""The length of a window and the allowed lateness of rows, in seconds."""
 
 
 class Page(NamedTuple):
-    """A line."""
+    """A line of an input file."""
 
     url: str
     text: str
@@ -38,7 +38,7 @@ def pages(line: str) -> Iterator[Page]:
 
 
 def main(inbox: str, output: str, tokenizer: str, *flags: str) -> None:
-    """Run it until it is stopped."""
+    """Run the pipeline until it is stopped."""
     options = PipelineOptions([*flags], streaming=True)
     with beam.Pipeline(options=options) as pipeline:
         lines = (

@@ -1,4 +1,4 @@
-"""The messages of a topic of Kafka become a dataset: a generation for each ten minutes.
+"""The messages of a Kafka topic become a dataset: a generation every ten minutes.
 
 python kafka_stream.py BROKER:9092 TOPIC OUTPUT TOKENIZER --runner=FlinkRunner …
 
@@ -19,7 +19,7 @@ from pipelines.transforms import Clean, FromRows, IdentifyLanguage, Steps, Write
 
 
 def main(broker: str, topic: str, output: str, tokenizer: str, *flags: str) -> None:
-    """Run it until it is stopped."""
+    """Run the pipeline until it is stopped."""
     options = PipelineOptions([*flags], streaming=True)
     reading = ReadFromKafka(
         {"bootstrap.servers": broker, "group.id": "corpusmill", "auto.offset.reset": "earliest"},

@@ -20,9 +20,9 @@ web = Profile(
     about="Few exclamation marks; ends as a sentence does.",
     metrics=("shouts", "whole"),
     thresholds=(
-        Threshold("max_shouts", 5, "shouting", "most exclamation marks per 1,000 characters"),
+        Threshold("max_shouts", 5, "shouting", "exclamation marks per 1,000 characters"),
         Threshold(
-            "min_whole", 1, "cut-off", "1: the text ends as a sentence does; off: it may not"
+            "min_whole", 1, "cut-off", "1: the text must end like a sentence"
         ),
     ),
     measure=measure,

@@ -1,4 +1,4 @@
-"""Words of Japanese, roughly: a run of kanji with its ending, of katakana, of hiragana, of letters.
+"""Rough words of Japanese: runs of kanji with their endings, of katakana, hiragana and letters.
 
 python -m pipelines.text --languages ja --quality ja@my_words:split=gopher-repetition+gopher
 """

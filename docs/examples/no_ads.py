@@ -1,4 +1,4 @@
-"""A filter by a regular expression: leave out texts that hold phrases of advertisements.
+"""A filter with a regular expression: drops texts that contain phrases of advertisements.
 
 python -m pipelines.wudao --filter no_ads:no_ads
 """
@@ -11,5 +11,5 @@ PHRASES = re.compile(r"限时优惠|点击购买|加微信|电话|click here|buy
 
 
 def no_ads(batch: pa.RecordBatch) -> list[str | None]:
-    """Return for each text why it goes, or None."""
+    """Return the reason to drop each text, or None."""
     return ["ads" if PHRASES.search(text) else None for text in batch["text"].to_pylist()]

@@ -27,7 +27,7 @@ def features(text: str) -> np.ndarray:
 
 
 class Liked:
-    """Leaves out texts that the model likes too little."""
+    """Drops texts to which the model gives a low score."""
 
     metrics = ("score",)
     bounds = {"min_score": 0.5}
