@@ -39,7 +39,7 @@ def test_files_and_modules_that_a_page_names_exist(page: Path) -> None:
 def test_commands_that_a_page_names_exist() -> None:
     named = {name for page in PAGES for name in COMMAND.findall(page.read_text("utf-8"))}
     assert {"wudao", "completion"} <= named
-    assert named - {"wudoa"} <= {*COMMANDS, "completion", "run"}
+    assert named - {"wudoa"} <= {*COMMANDS, "completion", "run", "shards"}
 
 
 def test_what_pages_import_from_a_package_is_public() -> None:

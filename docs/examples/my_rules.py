@@ -21,9 +21,7 @@ web = Profile(
     metrics=("shouts", "whole"),
     thresholds=(
         Threshold("max_shouts", 5, "shouting", "exclamation marks per 1,000 characters"),
-        Threshold(
-            "min_whole", 1, "cut-off", "1: the text must end like a sentence"
-        ),
+        Threshold("min_whole", 1, "cut-off", "1: the text must end like a sentence"),
     ),
     measure=measure,
 )
