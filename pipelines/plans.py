@@ -34,7 +34,7 @@ from pipelines.corpus.languages import LANGUAGES
 from pipelines.corpus.part import MERGE
 from pipelines.corpus.sources import Corpus
 from pipelines.dedup.items import DedupRecord, prepare_dedup
-from pipelines.dedup.plan import Dedup, Deduplicated
+from pipelines.dedup.plan import DedupPlan, DedupResult
 from pipelines.execute.notes import Notes
 from pipelines.execute.records import complete_files
 from pipelines.execute.runner import Runner
@@ -52,7 +52,7 @@ from pipelines.execute.stage import (
     records_of,
 )
 from pipelines.merge.items import MergeRecord, prepare_merge
-from pipelines.merge.plan import Merged, Sharding, merge
+from pipelines.merge.plan import MergeResult, Sharding, merge
 from pipelines.merge.ranges import RangeRecord, prepare_range
 from pipelines.process.first_records import FirstFiles, check_first_records
 from pipelines.process.plan import (
@@ -71,7 +71,7 @@ from pipelines.read.files import InputFile
 from pipelines.read.listing import Listing
 from pipelines.report.showcase import showcase
 from pipelines.report.sums import figures
-from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex
+from pipelines.segments.index import PreviousGeneration, SegmentEntry, SegmentIndex
 from pipelines.steps.description import StepsInfo
 from pipelines.steps.filter_spec import parse_filter
 from shards import manifest as manifests
@@ -278,7 +278,7 @@ def commit_job(notes: Notes) -> Manifest | None:
             dedup, merged = _running(notes, spec, _answer(notes)).result()
             results = Results(
                 records=mapped(notes).records,
-                plan=index,
+                index=index,
                 dedup=dedup,
                 merged=merged.records,
                 slots=merged.signatures,
@@ -384,9 +384,9 @@ def _answer(notes: Notes) -> Callable[[Stage], Records]:
 
 def _running(
     notes: Notes, spec: JobSpec, answer: Callable[[Stage], Records]
-) -> RunningPlan[tuple[Deduplicated, Merged]]:
+) -> RunningPlan[tuple[DedupResult, MergeResult]]:
     """Return the plan of the stages after the map; the driver runs each of its steps once."""
-    running: RunningPlan[tuple[Deduplicated, Merged]] | None
+    running: RunningPlan[tuple[DedupResult, MergeResult]] | None
     running = notes.get(_RUNNING) if notes.are_here else None
     if running is None:
         running = RunningPlan(_after_map(notes, spec), answer, STAGES)
@@ -395,13 +395,13 @@ def _running(
     return running
 
 
-def _after_map(notes: Notes, spec: JobSpec) -> Plan[tuple[Deduplicated, Merged]]:
+def _after_map(notes: Notes, spec: JobSpec) -> Plan[tuple[DedupResult, MergeResult]]:
     """Yield the stages after the map, and return their results."""
     index = _index(notes, spec)
     if index is None:
-        return Deduplicated(), Merged()
+        return DedupResult(), MergeResult()
     options = spec.map.options
-    dedup = yield from Dedup(
+    dedup = yield from DedupPlan(
         index, dedup=options.dedup, threshold=options.minhash_threshold
     ).stages()
     sharding = Sharding(
@@ -484,11 +484,13 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
         dtype=spec.chain.tokenizer.dtype,
         texts=job.options.keep_dropped,
         segments=tuple(
-            PlannedSegment.of(segment, record.source)
+            SegmentEntry.of(segment, record.source)
             for record in records
             for segment in record.segments
         ),
-        earlier=tuple(Earlier.of(generation, dedup=job.options.dedup) for generation in earlier),
+        previous=tuple(
+            PreviousGeneration.of(generation, dedup=job.options.dedup) for generation in earlier
+        ),
     )
     folders = (*index.sources, *FOLDERS)
     check_links(output, [f"{index.generation}/{name}/-" for name in folders], files=False)
@@ -531,7 +533,7 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
             filters=[parse_filter(text).name for text in options.filter],
         ),
         "unknown_tokens": unknown,
-        "examples": showcase(results.plan, results.merged, output, quality=quality),
+        "examples": showcase(results.index, results.merged, output, quality=quality),
     }
     commit(output, made, inputs=found.files, run=run, arrivals=found.arrivals)
     lines = account.closing_lines(

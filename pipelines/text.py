@@ -26,13 +26,13 @@ from pipelines.job.command import main
 from pipelines.read.input_format import Known
 from pipelines.read.names import TEXT_FILES
 from pipelines.segments.audit import AUDIT
-from pipelines.segments.rows import CLEAN, READ
+from pipelines.segments.rows import CLEAN, DOCUMENT_SCHEMA
 from pipelines.segments.unknown import UNKNOWN
 from shards.errors import UserError
 
 RESERVED_COLUMNS = frozenset(
     {
-        *READ.names,
+        *DOCUMENT_SCHEMA.names,
         *AUDIT.names,
         CLEAN.name,
         "id",

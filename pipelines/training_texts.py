@@ -21,7 +21,7 @@ from pipelines.process.processor import Job
 from pipelines.read.files import InputFile
 from pipelines.read.formats import splits
 from pipelines.segments.identity import hash_bound
-from pipelines.segments.rows import REJECTS, FilterResult
+from pipelines.segments.rows import QUARANTINE_REASONS, FilterResult
 from pipelines.steps.clean import CleanStep
 from pipelines.steps.step import split_result
 from shards.commands.flags import count, flag_of, option, positive
@@ -165,8 +165,11 @@ class TrainingTexts:
     def skipped(self) -> str:
         """Return the log line about unused texts; "" if all were used."""
         names = {
-            "records of the sample that cannot be read": REJECTS.intersection(self._unused),
-            "documents of the sample that the corpus drops": self._unused.keys() - REJECTS,
+            "records of the sample that cannot be read": QUARANTINE_REASONS.intersection(
+                self._unused
+            ),
+            "documents of the sample that the corpus drops": self._unused.keys()
+            - QUARANTINE_REASONS,
         }
         parts = [
             f"{name}: {_counted({each: self._unused[each] for each in reasons})}"

@@ -11,7 +11,7 @@ from typing import Any
 
 from pipelines.commit import account
 from pipelines.commit.existing import INPUTS, read_inputs
-from pipelines.dedup.plan import Deduplicated
+from pipelines.dedup.plan import DedupResult
 from pipelines.merge.items import MergeRecord
 from pipelines.process.processor import ProcessRecord
 from pipelines.read.files import InputFile
@@ -38,8 +38,8 @@ class Results:
     """The results of a run's stages."""
 
     records: Sequence[ProcessRecord]
-    plan: SegmentIndex
-    dedup: Deduplicated
+    index: SegmentIndex
+    dedup: DedupResult
     merged: Mapping[str, Sequence[MergeRecord]]
     """The records of the merge, by source."""
     slots: tuple[TableEntry, ...] = ()
@@ -80,11 +80,11 @@ def describe(
     account.check_account(results.records, results.dedup.records, results.merged)
     merged = results.merged
     every = [record for source in sorted(merged) for record in merged[source]]
-    plan = results.plan
+    index = results.index
     generation = Generation(
         number=number,
-        name=plan.generation,
-        fingerprint=plan.fingerprint,
+        name=index.generation,
+        fingerprint=index.fingerprint,
         inputs=input_entries(results.records),
         sources={
             source: SourceEntry(
@@ -101,7 +101,7 @@ def describe(
     )
     return Manifest(
         number=number,
-        lineage=hashlib.sha256(f"{plan.fingerprint}:{number}".encode()).hexdigest(),
+        lineage=hashlib.sha256(f"{index.fingerprint}:{number}".encode()).hexdigest(),
         corpus=corpus,
         options=options,
         tokenizer=tokenizer,

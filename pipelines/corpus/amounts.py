@@ -6,9 +6,9 @@ from dataclasses import dataclass, field, fields
 
 from pipelines.corpus.batcher import BatchPiece
 from pipelines.read.record import CUT
-from pipelines.segments.rows import PATH, REJECTS, FilterResult
+from pipelines.segments.rows import PATH, QUARANTINE_REASONS, FilterResult
 
-_COUNTED = REJECTS - CUT
+_COUNTED = QUARANTINE_REASONS - CUT
 
 
 @dataclass(frozen=True, slots=True)

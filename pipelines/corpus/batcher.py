@@ -17,7 +17,14 @@ from pipelines.read.json_object import Partial
 from pipelines.read.record import Damage, Record
 from pipelines.read.split import FileSplit
 from pipelines.segments.identity import hash_bound, holdout_hashes, order_hashes, sample_hashes
-from pipelines.segments.rows import CLEAN, PATH, RAW, READ, REJECTS, FilterResult
+from pipelines.segments.rows import (
+    CLEAN,
+    DOCUMENT_SCHEMA,
+    PATH,
+    QUARANTINE_REASONS,
+    RAW_HEAD,
+    FilterResult,
+)
 from shards.errors import UserError
 from shards.memory import is_out_of_memory
 
@@ -65,7 +72,7 @@ class Intake:
         return sampled
 
     def read(self, pieces: Sequence[BatchPiece]) -> FilterResult:
-        """Return the documents of records as a batch of READ, and why some are left out.
+        """Return the documents of records as a batch of DOCUMENT_SCHEMA, and why some are left out.
 
         Args:
             pieces: Of files of one source; none is of the file of the piece before.
@@ -86,7 +93,7 @@ class Intake:
     def _batch(
         self, pieces: Sequence[BatchPiece], by_record: Sequence[Sequence[Document]]
     ) -> tuple[pa.RecordBatch, pa.Array]:
-        """Return a batch of READ with provenance and PATH, and why documents are left out."""
+        """Return a batch with DOCUMENT_SCHEMA, provenance and PATH, and the reasons of its rows."""
         items = [item for piece in pieces for item in piece.items]
         documents = list(itertools.chain.from_iterable(by_record))
         counts = [len(group) for group in by_record]
@@ -109,7 +116,7 @@ class Intake:
             prompts,
             texts,
         ]
-        batch = pa.RecordBatch.from_arrays(columns, schema=READ)
+        batch = pa.RecordBatch.from_arrays(columns, schema=DOCUMENT_SCHEMA)
         for name, data_type in self._columns.items():
             batch = batch.append_column(name, self._provenance(documents, name, data_type))
         given = given_level(self._options.clean, pieces[0].split.source)
@@ -182,14 +189,14 @@ def _files_of(pieces: Sequence[BatchPiece], counts: Sequence[int]) -> np.ndarray
 
 
 def with_raws(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResult:
-    """Return a verdict with a column RAW of the first bytes of records that are quarantined.
+    """Return a verdict with a column RAW_HEAD of the first bytes of records that are quarantined.
 
     Args:
         verdict: On some of the records; without quarantined ones it stays as it is.
         pieces: The records.
     """
     reasons = verdict.reasons.to_pylist()
-    if REJECTS.isdisjoint(reasons):
+    if QUARANTINE_REASONS.isdisjoint(reasons):
         return verdict
     by_place = {
         (piece.split.relative, item.offset, item.length): item
@@ -201,10 +208,12 @@ def with_raws(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResu
         strict=True,
     )
     raws = [
-        by_place[place].head if reason in REJECTS else None
+        by_place[place].head if reason in QUARANTINE_REASONS else None
         for place, reason in zip(places, reasons, strict=True)
     ]
-    return FilterResult(verdict.batch.append_column(RAW, pa.array(raws, RAW.type)), verdict.reasons)
+    return FilterResult(
+        verdict.batch.append_column(RAW_HEAD, pa.array(raws, RAW_HEAD.type)), verdict.reasons
+    )
 
 
 def group_records(

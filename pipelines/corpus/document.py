@@ -29,7 +29,7 @@ class Rejected(Exception):
         """Make it.
 
         Args:
-            reason: One of REJECTS.
+            reason: One of QUARANTINE_REASONS.
             field: The field that the corpus needs, if there is one: it is named to the user.
         """
         super().__init__(reason)

@@ -22,7 +22,17 @@ from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
 from pipelines.read.files import NAME as SOURCE_NAME
 from pipelines.segments.identity import holdout_hashes, order_hashes
-from pipelines.segments.rows import CLEAN, NAME, PATH, RAW, READ, REASON, ROWS, SOURCE, constant
+from pipelines.segments.rows import (
+    CATEGORICAL,
+    CLEAN,
+    DOCUMENT_SCHEMA,
+    PATH,
+    RAW_HEAD,
+    REASON,
+    ROWS,
+    SOURCE,
+    constant_column,
+)
 from pipelines.segments.unknown import UNKNOWN
 from shards.errors import UserError
 
@@ -32,7 +42,17 @@ IDENTITY = (SOURCE.name, PATH.name, "position", "length", "ordinal")
 _PLACES = ("position", "length", "ordinal")
 
 _TAKEN = frozenset(
-    {"order", "holdout", "tokens", "prompt_tokens", UNKNOWN, "offset", "start", "verdict", RAW.name}
+    {
+        "order",
+        "holdout",
+        "tokens",
+        "prompt_tokens",
+        UNKNOWN,
+        "offset",
+        "start",
+        "verdict",
+        RAW_HEAD.name,
+    }
     | {"hash_high", "hash_low", "signature", "unsure", CLEAN.name}
 )
 """Names that fields of rows cannot have."""
@@ -42,8 +62,11 @@ _KINDS: Mapping[type, pa.DataType] = MappingProxyType(
 )
 _TYPES: Mapping[str, tuple[type, pa.DataType]] = MappingProxyType(
     {
-        **{name: (str, NAME) for name in (SOURCE.name, PATH.name, REASON.name, "language")},
-        **{name: (int, READ.field(name).type) for name in ("position", "length", "ordinal")},
+        **{name: (str, CATEGORICAL) for name in (SOURCE.name, PATH.name, REASON.name, "language")},
+        **{
+            name: (int, DOCUMENT_SCHEMA.field(name).type)
+            for name in ("position", "length", "ordinal")
+        },
         "bytes": (int, pa.int64()),
         **{name: (str, pa.large_string()) for name in ("text", "prompt", "group")},
         "score": (float, pa.float32()),
@@ -244,16 +267,18 @@ class Making:
         _check_sources(columns[SOURCE.name].unique().to_pylist())
         columns |= self._hashes(columns)
         columns = _complete(columns, self.group, len(rows))
-        rest = [name for name in columns if name not in READ.names]
-        return pa.RecordBatch.from_pydict({name: columns[name] for name in (*READ.names, *rest)})
+        rest = [name for name in columns if name not in DOCUMENT_SCHEMA.names]
+        return pa.RecordBatch.from_pydict(
+            {name: columns[name] for name in (*DOCUMENT_SCHEMA.names, *rest)}
+        )
 
     def _identity(self, columns: Mapping[str, Any], num: int) -> dict[str, Any]:
         # Of the columns: engines change values as they hand them on, such as 1 to 1.0.
         chosen = [columns[name].to_pylist() for name in self.id or self.types]
         positions = [_position(values) for values in zip(*chosen, strict=True)]
         return {
-            SOURCE.name: constant(self.source, num),
-            PATH.name: constant(ROWS, num),
+            SOURCE.name: constant_column(self.source, num),
+            PATH.name: constant_column(ROWS, num),
             "position": pa.array(positions, pa.int64()),
             "length": pa.repeat(pa.scalar(1, pa.int64()), num),
             "ordinal": pa.repeat(pa.scalar(0, pa.int32()), num),
@@ -304,7 +329,7 @@ def _check_sources(names: Sequence[str]) -> None:
 
 
 def _built(kind: pa.DataType) -> pa.DataType:
-    return pa.large_string() if kind == NAME else kind
+    return pa.large_string() if kind == CATEGORICAL else kind
 
 
 def _position(values: Sequence[Any]) -> int:
@@ -314,7 +339,7 @@ def _position(values: Sequence[Any]) -> int:
 
 
 def _complete(columns: Mapping[str, Any], group: str, num: int) -> dict[str, Any]:
-    """Return columns with those of READ that rows may leave out."""
+    """Return columns with those of DOCUMENT_SCHEMA that rows may leave out."""
     empty = pa.repeat(pa.scalar("", pa.large_string()), num)
     prompt = pc.fill_null(columns.get("prompt", empty), "")
     by = columns[group].cast(pa.large_string()) if group else columns.get("group", empty)

@@ -1,13 +1,14 @@
-"""The two files in which a segment hands on its signatures.
+"""The two files with the MinHash signatures of a segment.
 
-A segment's *signers* are its signed documents, numbered by order; of equal texts only the first is
-one. Numbers in files are little-endian:
+A document is signed if its text has at least one 5-gram; of equal texts of a file only
+the first is. Each
+signed document has a row in .slots and 14 rows in .bands. Numbers are little-endian:
 
     .slots   order uint64[n] | row uint32[n] | slots uint8[n, 112]
-             by signer; row is its place in .documents
-    .bands   index uint32[14, 1025] | hash uint64[m] | order uint64[m] | signer uint32[m]
-             band by band, m = 14 n, sorted by hash and signer; index[b, i] is the first row with
-             hash >= i * 2**54
+             sorted by order; row is the document's row in .documents
+    .bands   index uint32[14, 1025] | hash uint64[m] | order uint64[m] | slot_row uint32[m]
+             band by band, m = 14 n, sorted by hash and slot_row, which is the document's row in
+             .slots; index[b, i] is the first row with hash >= i * 2**54
 """
 
 from collections.abc import Sequence
@@ -22,15 +23,15 @@ from shards.storage.sparse import SparseFile
 from shards.tables import between
 
 EDGES = 1024
-"""Even ranges of the hash that the index distinguishes; an item takes one or several of them."""
+"""The number of even ranges of a band's hash that the index marks; an item reads one or more."""
 
 PAIRS_AT_ONCE = 1 << 15
-"""Pairs whose slots are compared together: 15 MB."""
+"""The number of pairs whose slots are compared at once: 15 MB."""
 
 
 @dataclass(frozen=True, slots=True)
-class Signers:
-    """The signers of a segment: `order` uint64[n], `row` uint32[n], `slots` uint8[n, 112]."""
+class SignedDocuments:
+    """Signed documents of a segment: `order` uint64[n], `row` uint32[n], `slots` uint8[n, 112]."""
 
     order: np.ndarray
     row: np.ndarray
@@ -39,24 +40,24 @@ class Signers:
 
 @dataclass(frozen=True, slots=True)
 class BandRows:
-    """Rows of one band: `hash` uint64[n], `order` uint64[n] and `signer` uint32[n].
+    """Rows of one band: `hash` uint64[n], `order` uint64[n] and `slot_row` uint32[n].
 
-    The order of a signer is in every band, because the .slots file of a large segment is too
-    long to be looked through by every range of every band.
+    Every band repeats the orders of the documents, because the .slots file of a large segment is
+    too long to be read for every range of every band.
     """
 
     hash: np.ndarray
     order: np.ndarray
-    signer: np.ndarray
+    slot_row: np.ndarray
 
 
 def are_similar(one: np.ndarray, other: np.ndarray, *, threshold: float) -> np.ndarray:
-    """Return which pairs of rows of slots have an estimated similarity of at least the threshold.
+    """Return the mask (bool[n]) of the pairs whose estimated similarity reaches the threshold.
 
     Args:
         one: uint8[n, NUM_SLOTS].
         other: uint8[n, NUM_SLOTS].
-        threshold: Least similarity.
+        threshold: The minimum similarity.
     """
     passed = np.ones(len(one), bool)
     for start in range(0, len(one), PAIRS_AT_ONCE):
@@ -65,50 +66,50 @@ def are_similar(one: np.ndarray, other: np.ndarray, *, threshold: float) -> np.n
     return passed
 
 
-def write_slots(path: AnyPath, signers: Signers) -> FileEntry:
+def write_slots(path: AnyPath, documents: SignedDocuments) -> FileEntry:
     """Write a .slots file and return its entry."""
     with atomic_write(path) as handle:
-        handle.write(np.ascontiguousarray(signers.order, "<u8"))
-        handle.write(np.ascontiguousarray(signers.row, "<u4"))
-        handle.write(np.ascontiguousarray(signers.slots, np.uint8))
+        handle.write(np.ascontiguousarray(documents.order, "<u8"))
+        handle.write(np.ascontiguousarray(documents.row, "<u4"))
+        handle.write(np.ascontiguousarray(documents.slots, np.uint8))
     return handle.entry
 
 
-def read_slots(path: AnyPath, name: str, signers: np.ndarray | None = None) -> np.ndarray:
-    """Return a column of a .slots file for some signers or for all.
+def read_slots(path: AnyPath, name: str, rows: np.ndarray | None = None) -> np.ndarray:
+    """Return a column of a .slots file, for some of its rows or for all.
 
     Args:
         path: The file.
         name: order, row or slots.
-        signers: int[n]; None for all of them.
+        rows: int[n]; None for all rows.
     """
     file = SparseFile(path)
-    num = len(file.data) // _SIGNER_BYTES
+    num = len(file.data) // _ROW_BYTES
     before, width, dtype = _SLOT_COLUMNS[name]
     start, stop = before * num, (before + width) * num
-    if signers is None:
+    if rows is None:
         file.fetch(np.array([[start, stop]]))
     else:
-        starts = start + signers.astype(np.int64) * width
+        starts = start + rows.astype(np.int64) * width
         file.fetch(np.stack([starts, starts + width], axis=1))
     values = file.data[start:stop].view(dtype)
     values = values.reshape(num, NUM_SLOTS) if name == "slots" else values
-    return values if signers is None else values[signers]
+    return values if rows is None else values[rows]
 
 
-def signers_between(path: AnyPath, *, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the signers of a .slots file with low <= order < high (int64[n]), and their orders.
+def slot_rows_between(path: AnyPath, *, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows (int64[n]) of a .slots file with low <= order < high, and their orders.
 
-    Orders are uniformly distributed hashes: only those around the two ends of the range, and what
-    lies between, are fetched.
+    Orders are uniformly distributed hashes, so the two ends of the range are nearly known: only the
+    orders around and between them are fetched.
 
     Args:
         path: The file.
-        low: Least order.
-        high: First order above the range; may be 2**64.
+        low: The smallest order.
+        high: The first order above the range; may be 2**64.
     """
     file = SparseFile(path)
-    num = len(file.data) // _SIGNER_BYTES
+    num = len(file.data) // _ROW_BYTES
     orders = file.data[: 8 * num].view("<u8")
     slack = 64 + 2 * int(num**0.5)
     while True:
@@ -123,9 +124,10 @@ def signers_between(path: AnyPath, *, low: int, high: int) -> tuple[np.ndarray, 
 
 
 _SLOT_COLUMNS = {"order": (0, 8, "<u8"), "row": (8, 4, "<u4"), "slots": (12, NUM_SLOTS, "u1")}
-"""Columns of a .slots file: a signer's bytes in the columns before, in this one, and its type."""
+"""Columns of a .slots file: a row's bytes in the columns before, its bytes in this one, and the
+type."""
 
-_SIGNER_BYTES = 12 + NUM_SLOTS
+_ROW_BYTES = 12 + NUM_SLOTS
 
 
 def write_bands(path: AnyPath, bands: Sequence[np.ndarray], *, order: np.ndarray) -> FileEntry:
@@ -133,24 +135,24 @@ def write_bands(path: AnyPath, bands: Sequence[np.ndarray], *, order: np.ndarray
 
     Args:
         path: The file.
-        bands: The hashes of the signers in each band, uint64[n].
-        order: uint64[n].
+        bands: The hashes of the signed documents in each band, uint64[n].
+        order: The orders of the documents, uint64[n].
     """
-    signers = [np.argsort(hashes, kind="stable").astype("<u4") for hashes in bands]
+    sorted_rows = [np.argsort(hashes, kind="stable").astype("<u4") for hashes in bands]
     edges = np.arange(EDGES, dtype=np.uint64) << np.uint64(64 - EDGES.bit_length() + 1)
     index = np.zeros((NUM_BANDS, EDGES + 1), "<u4")
     start = 0
-    for number, rows in enumerate(signers):
+    for number, rows in enumerate(sorted_rows):
         index[number, :-1] = start + np.searchsorted(bands[number][rows], edges)
         start += len(rows)
         index[number, -1] = start
     with atomic_write(path) as handle:
         handle.write(index)
-        for hashes, rows in zip(bands, signers, strict=True):
+        for hashes, rows in zip(bands, sorted_rows, strict=True):
             handle.write(np.ascontiguousarray(hashes[rows], "<u8"))
-        for rows in signers:
+        for rows in sorted_rows:
             handle.write(np.ascontiguousarray(order[rows], "<u8"))
-        for rows in signers:
+        for rows in sorted_rows:
             handle.write(rows)
     return handle.entry
 
@@ -176,6 +178,6 @@ def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> BandRows:
     )
 
 
-_BAND_COLUMNS = {"hash": "<u8", "order": "<u8", "signer": "<u4"}
+_BAND_COLUMNS = {"hash": "<u8", "order": "<u8", "slot_row": "<u4"}
 
 _INDEX_BYTES = NUM_BANDS * (EDGES + 1) * 4

@@ -1,4 +1,4 @@
-"""Lists of the documents that dedup drops: tables sorted by order, searched by merge."""
+"""The drop files: tables of the documents that dedup drops, sorted by order; merge reads them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,13 +21,13 @@ DROPS = pa.schema(
         ("own", pa.uint8()),
     ]
 )
-"""A drop file: the documents to drop, by segment number and row, and why; sorted by all columns.
+"""A drop file: the documents to drop, by segment number and row; sorted by all columns.
 
-`own` is 1 if a document of this generation is why, 0 if one of an earlier generation is.
+`own` is 1 if the text is repeated within this generation, 0 if an earlier generation has it.
 """
 
 REASONS = (DUPLICATE, NEAR_DUPLICATE)
-"""The reasons, by number in `reason`. A document with both gets the first."""
+"""The reasons by their numbers in `reason`. A document with both reasons gets the first."""
 
 EXACT, NEAR = range(2)
 
@@ -38,32 +38,36 @@ def drop_table(
     row: np.ndarray,
     *,
     reason: int,
-    known: np.ndarray | None = None,
+    seen_before: np.ndarray | None = None,
 ) -> pa.Table:
-    """Return documents as a table of DROPS, all with one reason.
+    """Return documents as a table of DROPS, all with the same reason.
 
     Args:
         order: uint64[n].
         segment: uint32[n].
         row: uint32[n].
         reason: EXACT or NEAR.
-        known: bool[n], whether an earlier generation is why; None for none of them.
+        seen_before: bool[n], whether an earlier generation has the text; None for no document.
     """
     ranked = np.lexsort((row, segment, order))
     reasons = np.full(len(ranked), reason, np.uint8)
-    own = np.ones(len(ranked), np.uint8) if known is None else (~known[ranked]).astype(np.uint8)
+    own = (
+        np.ones(len(ranked), np.uint8)
+        if seen_before is None
+        else (~seen_before[ranked]).astype(np.uint8)
+    )
     return pa.table([order[ranked], segment[ranked], row[ranked], reasons, own], schema=DROPS)
 
 
 def merge_drops(
     paths: Sequence[AnyPath], within: Range, *, segments: Sequence[int] | None = None
 ) -> pa.Table:
-    """Return the drops of all files in a range of the order, each document once, as DROPS.
+    """Return the drops of all files in a range of the order as DROPS, each document once.
 
     Args:
         paths: The drop files.
         within: The range.
-        segments: Numbers of segments; None for all.
+        segments: The numbers of the segments to read; None for all.
     """
 
     def read(path: AnyPath) -> pa.Table:
@@ -79,24 +83,24 @@ def merge_drops(
     columns = [column(table, name) for name in DROPS.names]
     ranked = np.lexsort(columns[::-1])
     columns = [values[ranked] for values in columns]
-    # Of a document's drops the one with the least reason, and an earlier generation before its own.
+    # Keep one drop per document: the first reason, preferably with an earlier generation.
     first = run_starts(*columns[:3])
     return pa.table([values[first] for values in columns], schema=DROPS)
 
 
 Counts = dict[str, dict[str, int]]
-"""Drops by source and reason."""
+"""The number of drops by source and reason."""
 
 
-def count_drops(table: pa.Table, owners: Sequence[str]) -> tuple[Counts, Counts]:
-    """Return the drops, and those of them for which an earlier generation is the reason.
+def count_drops(table: pa.Table, source_of: Sequence[str]) -> tuple[Counts, Counts]:
+    """Return the counts of all drops, and of those whose text an earlier generation has.
 
     Args:
-        table: Drops.
-        owners: The source of each segment, by number.
+        table: A table of DROPS.
+        source_of: The source of each segment, by number.
     """
-    sources = sorted(set(owners))
-    numbers = np.array([sources.index(source) for source in owners], np.int64)
+    sources = sorted(set(source_of))
+    numbers = np.array([sources.index(source) for source in source_of], np.int64)
     source, reasons = numbers[column(table, "segment")], column(table, "reason")
 
     def counts(chosen: np.ndarray) -> Counts:
@@ -117,7 +121,7 @@ def drop_path(work: AnyPath, reference: str) -> AnyPath:
 
 
 class Drops:
-    """The documents that dedup dropped, within a range of orders or among some orders."""
+    """The documents that dedup dropped, in a range of orders or with certain orders."""
 
     def __init__(self, table: pa.Table) -> None:
         table = table.sort_by([("segment", "ascending"), ("row", "ascending")]).combine_chunks()
@@ -130,16 +134,16 @@ class Drops:
     def load(
         cls, paths: Sequence[AnyPath], within: Range, *, segments: Sequence[int] | None = None
     ) -> "Drops":
-        """Return the drops in a range of the order; arguments as in merge_drops."""
+        """Return the drops in a range of the order; the arguments are those of merge_drops."""
         return cls(merge_drops(paths, within, segments=segments))
 
     @classmethod
     def among(cls, paths: Sequence[AnyPath], orders: np.ndarray) -> "Drops":
-        """Return the drops of documents with any of these orders."""
+        """Return the drops of the documents that have one of these orders."""
         parts = [DROPS.empty_table()]
         for path in paths:
             table = open_table(path)
-            # A drop file is long and the orders are few: look them up instead of reading it.
+            # A drop file is long and the orders are few, so binary search reads only a few blocks.
             sorted_orders = column(table, "order")
             first = np.searchsorted(sorted_orders, orders, "left")
             last = np.searchsorted(sorted_orders, orders, "right")
@@ -149,11 +153,11 @@ class Drops:
         return cls(pa.concat_tables(parts))
 
     def rows(self, segment: int) -> np.ndarray:
-        """Return the rows (uint32) of a segment that are dropped, sorted."""
+        """Return the dropped rows (uint32) of a segment, sorted."""
         return self._row[self._of(segment)]
 
     def orders(self, segment: int) -> Mapping[int, np.ndarray]:
-        """Return the orders (uint64) of a segment's documents that are dropped, by reason."""
+        """Return the orders (uint64) of a segment's dropped documents, by reason."""
         rows = self._of(segment)
         order, reason = self._order[rows], self._reason[rows]
         return {code: order[reason == code] for code in (EXACT, NEAR)}

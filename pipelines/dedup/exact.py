@@ -1,7 +1,7 @@
-"""Exact deduplication by ranges of the hash: sorted hashes of all segments in, lists of drops out.
+"""Exact deduplication by ranges of the hash: sorted hashes of all segments in, drops out.
 
-An item reads its range of every segment's hashes, a contiguous slice of each, so it needs the
-memory of one range, however large the corpus. Of the documents that share a hash, the one with the
+An item reads one range of the hashes: a contiguous slice of each segment's file. So its memory is
+that of one range, however large the corpus is. Of the documents that share a hash, the one with the
 smallest order is kept.
 """
 
@@ -23,33 +23,33 @@ from shards.text_hash import digest, halves
 SIGNATURES = pa.schema(
     [("hash_high", pa.uint64()), ("hash_low", pa.uint64()), ("order", pa.uint64())]
 )
-"""Every distinct hash that reached dedup, with its smallest order, sorted by hash."""
+"""A signature table: the new hashes of a generation, each with its smallest order; by hash."""
 
 ROWS_PER_ITEM = 2_000_000
-"""Text hashes that an item takes: some 0.1 GB above the size of an idle worker."""
+"""The number of text hashes per item: about 0.1 GB more than an idle worker needs."""
 
 MANY_RANGES = 512
-"""Instead of more ranges than this, items take more rows, up to MAX_GROWTH times as many and as
-much memory: every item opens a file of every segment."""
+"""The number of ranges above which items take more rows instead, up to MAX_GROWTH times as many,
+with as much more memory: every item opens a file of every segment."""
 
 MAX_GROWTH = 8
 
 BLOCK_ROWS = 1 << 17
-"""Rows that are processed together once a range is sorted."""
+"""The number of rows of a sorted range that are processed at once."""
 
 MAX_COPIES = 128
-"""Copies within a segment are counted up to this number, in a byte; the last of SIZES is less."""
+"""Copies within a segment are counted up to this number: it fits a byte and exceeds all SIZES."""
 
 SIZES = {"2": 2, "3": 3, "4": 4, "5-9": 5, "10-99": 10, "100+": 100}
-"""The bins in which groups of documents are counted: least size by name."""
+"""The bins for the sizes of groups: the smallest size of each bin, by name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Candidates:
-    """The documents whose hash is in one range, as columns of equal length.
+class HashedDocuments:
+    """The documents of all segments whose hash is in one range, as columns of equal length.
 
     `high`, `low` (the 128-bit hash) and `order` are uint64, `segment` and `row` uint32; `copies`
-    (uint8) is how many documents of the segment have the text, at most MAX_COPIES.
+    (uint8) is the number of documents of the segment that have the text, at most MAX_COPIES.
     """
 
     high: np.ndarray
@@ -60,8 +60,8 @@ class Candidates:
     copies: np.ndarray
 
     @classmethod
-    def empty(cls, num: int) -> "Candidates":
-        """Return uninitialized columns of a length."""
+    def empty(cls, num: int) -> "HashedDocuments":
+        """Return uninitialized columns of length `num`."""
         return cls(
             high=np.empty(num, np.uint64),
             low=np.empty(num, np.uint64),
@@ -74,9 +74,9 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class HashGroups:
-    """Groups of rows that have a hash in common; a group may be of one row.
+    """Groups of rows that share a hash; a group may have one row.
 
-    `rows` (int64[n]) stand group by group, the one that is kept first; `first` (bool[n]) marks it.
+    `rows` (int64[n]) are sorted by group, the document to keep first; `first` (bool[n]) marks it.
     """
 
     rows: np.ndarray
@@ -85,12 +85,12 @@ class HashGroups:
 
 @dataclass(frozen=True, slots=True)
 class FoldedTexts:
-    """Folded texts as kernels make and read them: UTF-8, back to back."""
+    """Folded texts, concatenated as UTF-8."""
 
     data: np.ndarray
-    """uint8[m]."""
+    """The bytes of all texts, uint8[m]."""
     ends: np.ndarray
-    """int64[n], where each text ends."""
+    """The place where each text ends, int64[n]."""
 
     def hashes(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the high and low halves (uint64) of the hash of each text: BLAKE2b of UTF-8."""
@@ -100,7 +100,7 @@ class FoldedTexts:
 
 
 def fold_column(texts: pa.Array) -> FoldedTexts:
-    """Return the texts of a column of large_string, which has no nulls, as fold() makes them."""
+    """Return the folded texts of a column of large_string without nulls, as fold() folds them."""
     data, offsets = utf8(texts)
     folded = np.empty(offsets[-1] - offsets[0] + 1, np.uint8)
     ends = np.empty(len(texts), np.int64)
@@ -109,10 +109,10 @@ def fold_column(texts: pa.Array) -> FoldedTexts:
 
 
 def run_starts(*columns: np.ndarray) -> np.ndarray:
-    """Return which rows (bool[n]) begin a run of equal ones: the first, and those unlike the last.
+    """Return the mask (bool[n]) of the rows that differ from the row before; the first row does.
 
     Args:
-        columns: Of n rows each, at least one.
+        columns: At least one column, of n rows each.
     """
     first = np.ones(len(columns[0]), bool)
     first[1:] = False
@@ -124,28 +124,28 @@ def run_starts(*columns: np.ndarray) -> np.ndarray:
 def num_ranges(num_rows: int, *, rows_per_item: int = 0, many: int = MANY_RANGES) -> int:
     """Return the number of ranges, a power of two, that keeps an item within its rows.
 
-    Beyond `many` an item takes up to MAX_GROWTH times as many rows instead: every file of a
-    step is opened once for each range of the next, and a dataset names a file for each.
+    Above `many` ranges an item takes up to MAX_GROWTH times as many rows instead, because each
+    range opens every file of the stage before, and adds a file to the dataset.
 
     Args:
-        num_rows: Rows of all items.
-        rows_per_item: Most rows of an item while `many` ranges suffice; 0 for ROWS_PER_ITEM.
-        many: That number.
+        num_rows: The rows of all items.
+        rows_per_item: The maximum rows of an item if `many` ranges suffice; 0 for ROWS_PER_ITEM.
+        many: The number of ranges above which items take more rows.
     """
     least = rows_per_item or ROWS_PER_ITEM
     rows = min(max(least, -(-num_rows // many)), MAX_GROWTH * least)
     return 1 << max(0, (max(num_rows, 1) - 1) // rows).bit_length()
 
 
-def read_candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
-    """Return the documents of a range of all segments, given their .hashes files."""
+def read_hashes(paths: Sequence[AnyPath], within: Range) -> HashedDocuments:
+    """Return the documents of a range from the .hashes files of all segments."""
     parts = concurrent_map(
         lambda path: open_between(path, "hash_high", low=within.low, high=within.high),
         paths,
         where=paths[0],
     )
     ends = np.cumsum([len(part) for part in parts]).tolist()
-    found = Candidates.empty(ends[-1])
+    found = HashedDocuments.empty(ends[-1])
     parts.reverse()
     for number, end in enumerate(ends):
         part = parts.pop()  # bytes fetched from a URL are freed as soon as they are copied
@@ -160,19 +160,19 @@ def read_candidates(paths: Sequence[AnyPath], within: Range) -> Candidates:
 def colliding_rows(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:
     """Yield the rows (int64) whose hash may occur again, in blocks; equal hashes share a block.
 
-    Sorting uint64 in place is several times faster than sorting rows: the bits of the hash that
-    differ within a range are sorted with a running index in the low bits, and only neighbours that
-    agree above the index are yielded, to be compared in full.
+    Sorting uint64 in place is several times faster than sorting rows. So the bits of the hash that
+    differ within the range are sorted with the row number in the low bits, and only neighbours that
+    agree above the row number are yielded; the caller compares their whole hashes.
 
     Args:
         hashes: uint64[n].
-        range_bits: Number of leading bits that the whole range has in common.
+        range_bits: The number of leading bits that are equal in the whole range.
     """
     index_bits = max(1, len(hashes).bit_length())
     low_mask = np.uint64((1 << index_bits) - 1)
     keys = hashes << np.uint64(range_bits)
     keys &= ~low_mask
-    # An item's memory is that of its whole columns, so temporaries are no longer than a block.
+    # Temporary arrays have the length of a block, so that they add little to the item's memory.
     for start in range(0, len(keys), BLOCK_ROWS):
         part = keys[start : start + BLOCK_ROWS]
         part |= np.arange(start, start + len(part), dtype=np.uint64)
@@ -192,12 +192,12 @@ def colliding_rows(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarra
         start = stop
 
 
-def group_by_hash(documents: Candidates, *, range_bits: int) -> Iterator[HashGroups]:
-    """Yield the documents that share a hash, a block at a time, each group by order.
+def group_by_hash(documents: HashedDocuments, *, range_bits: int) -> Iterator[HashGroups]:
+    """Yield the documents that share a hash in blocks, with each group sorted by order.
 
     Args:
         documents: The documents of the range.
-        range_bits: Number of leading bits of `high` that the whole range has in common.
+        range_bits: The number of leading bits of `high` that are equal in the whole range.
     """
     keys = (documents.row, documents.segment, documents.order, documents.low, documents.high)
     for rows in colliding_rows(documents.high, range_bits=range_bits):
@@ -218,8 +218,8 @@ def group_sizes(copies: np.ndarray, blocks: Iterable[HashGroups]) -> dict[str, i
     """Return the number of groups by size, as named in SIZES.
 
     Args:
-        copies: uint8[n], how many documents each row stands for.
-        blocks: The groups of rows; a row in none of them is a group by itself.
+        copies: uint8[n], the number of documents that each row represents.
+        blocks: The groups of rows; a row that is not in a block is a group by itself.
     """
     alone = copies > 1
     sizes = []
@@ -237,8 +237,8 @@ def size_histogram(sizes: np.ndarray) -> dict[str, int]:
     return dict(zip(SIZES, np.histogram(sizes, np.array(edges))[0].tolist(), strict=True))
 
 
-def signature_table(documents: Candidates, mask: np.ndarray) -> pa.Table:
-    """Return the distinct hashes of a range, those of the documents not masked, as SIGNATURES."""
+def signature_table(documents: HashedDocuments, mask: np.ndarray) -> pa.Table:
+    """Return the hashes of the documents that are not masked as SIGNATURES; they are distinct."""
     rows = np.flatnonzero(~mask)
     high, low = documents.high[rows], documents.low[rows]
     ranked = np.lexsort((low, high))

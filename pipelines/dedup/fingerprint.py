@@ -1,6 +1,6 @@
 """The fingerprint of a text: the hash of the folded text and, with minhash, its signature.
 
-Both are made of the UTF-8 that a column of Arrow holds: no string is made for a text.
+Both are computed from the UTF-8 in the buffers of an Arrow column, without Python strings.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.exact import fold_column
-from pipelines.dedup.minhash import Signatures, Signer
+from pipelines.dedup.minhash import MinHasher, Signatures
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,19 +21,19 @@ class Fingerprints:
     low: np.ndarray
     """uint64[n], the other half."""
     signatures: Signatures | None
-    """None where near-duplicates are not looked for."""
+    """None without --dedup minhash."""
 
 
 class Fingerprinter:
     """Makes the fingerprints of texts."""
 
     def __init__(self, *, near: bool) -> None:
-        """Make a fingerprinter; `near` says whether it signs texts."""
-        self._signer = Signer() if near else None
+        """Make a fingerprinter; with `near` it also computes MinHash signatures."""
+        self._minhasher = MinHasher() if near else None
         self.fingerprints(pa.array([""], pa.large_string()))  # compiles the kernels
 
     def fingerprints(self, texts: pa.Array) -> Fingerprints:
         """Return the fingerprints of a column of large_string without nulls."""
         folded = fold_column(texts)
-        signatures = self._signer.signatures(folded) if self._signer else None
+        signatures = self._minhasher.signatures(folded) if self._minhasher else None
         return Fingerprints(*folded.hashes(), signatures)

@@ -1,12 +1,12 @@
-"""The items of dedup, by stage; what each reads and writes.
+"""The items of the three stages of dedup, with their input and output files.
 
-    dedup        a range of the text hash, or of one band's hash  ─▶  .drops,
-                     signatures; .known: what to compare with earlier generations
-    known        a range of the order of earlier documents: the .known of all items  ─▶  .drops
-    drops        a range of the order: the drops of all items, each document once  ─▶  .drops
+    dedup   reads a range of the text hash, or of a band's hash, of all segments; writes .drops,
+            signatures, and .known: candidates to compare with documents of earlier generations
+    known   reads a range of the earlier documents' order of all .known files; writes .drops
+    drops   reads a range of the order of all .drops files; writes .drops, each document once
 
-An item's files are named after it, in the folder of its stage under .work; "stage/name" refers to
-them. Its record is written last; an item whose record exists is done.
+An item's files are named after it and are in the folder of its stage under .work; "stage/name"
+refers to them. The item's record is written last; an item whose record exists is done.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -24,29 +24,29 @@ from pipelines.dedup.drops import (
     drop_table,
     merge_drops,
 )
-from pipelines.dedup.earlier import (
-    CANDIDATES,
-    KnownHashes,
-    candidate_table,
-    known_bands,
-    known_pairs,
-    known_texts,
-)
 from pipelines.dedup.exact import (
     duplicate_mask,
     group_by_hash,
     group_sizes,
-    read_candidates,
+    read_hashes,
     signature_table,
     size_histogram,
 )
 from pipelines.dedup.near import (
     group_rows,
-    members_of,
     near_drops,
     pair_with_smallest,
     read_range,
+    refs_of,
     segments_of,
+)
+from pipelines.dedup.previous import (
+    CANDIDATES,
+    SeenHashes,
+    candidate_table,
+    previous_pairs,
+    seen_hashes,
+    seen_texts,
 )
 from pipelines.dedup.signatures import band_table
 from pipelines.segments.index import SegmentIndex, load_index
@@ -58,8 +58,8 @@ from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 from shards.tables import write_entry
 
-TEXT = -1
-"""The band that stands for the text hash."""
+EXACT_HASH = -1
+"""The number that an item of the text hash has as its `band`."""
 
 _DESCRIPTIONS = {
     "known": "documents similar to earlier ones, order",
@@ -73,18 +73,20 @@ class DedupItem:
 
     name: str
     stage: str
-    plan: str
+    segment_index: str
+    """The name of the segment index."""
     index: int = 0
+    """The number of the range."""
     ranges: int = 1
     inputs: tuple[str, ...] = ()
-    """References to the files of earlier stages that it reads."""
-    band: int = TEXT
-    """Whose hash it is (dedup)."""
+    """References to the files of earlier stages that the item reads (known, drops)."""
+    band: int = EXACT_HASH
+    """The band whose hash is divided (dedup)."""
     threshold: float = 0.0
-    """Least similarity of near-duplicates (dedup, known)."""
+    """The minimum similarity of near-duplicates (dedup, known)."""
 
     def __str__(self) -> str:
-        of = "text hash" if self.band == TEXT else f"band {self.band}"
+        of = "text hash" if self.band == EXACT_HASH else f"band {self.band}"
         what = f"dedup of {of}" if self.stage == "dedup" else _DESCRIPTIONS[self.stage]
         return f"{what} range {self.index} of {self.ranges}"
 
@@ -94,41 +96,42 @@ class DedupRecord:
     """The counts and files of a finished item."""
 
     drops: int = 0
-    """Rows of its drop file."""
+    """The number of rows of the drop file."""
     candidates: int = 0
-    """Rows of its file of candidates."""
+    """The number of rows of the file of candidates."""
     groups: Mapping[str, int] = field(default_factory=dict)
-    """Groups of documents with a common hash, by size."""
+    """The number of groups of documents that share a hash, by size."""
     compared: int = 0
-    """Documents compared with a smaller one that shares the band, once per band."""
+    """The number of documents that were compared with a smaller one, once for each shared band."""
     failed: int = 0
-    """Those of them that are not similar enough."""
+    """The number of compared documents that were not similar enough."""
     dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """By source and reason, in the stage drops alone."""
-    known: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """As in dropped: those of both for which an earlier generation is the reason."""
+    """The number of drops by source and reason (drops)."""
+    seen_before: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The number of those drops whose text an earlier generation has."""
     signatures: tuple[TableEntry, ...] = ()
     files: tuple[TableEntry, ...] = ()
-    """Its files for later stages."""
+    """The files for later stages."""
 
 
 def prepare_dedup(output: AnyPath) -> Callable[[DedupItem], None]:
-    """Return the function that runs items of the run in `output`."""
-    return partial(do_item, output)
+    """Return the function that runs the items of dedup for the dataset in `output`."""
+    return partial(run_item, output)
 
 
-def do_item(output: AnyPath, item: DedupItem) -> None:
+def run_item(output: AnyPath, item: DedupItem) -> None:
     """Write the files of an item, then its record."""
-    record = _RUNS[item.stage](_Run(output, load_index(output / WORK, item.plan), item))
+    files = _ItemFiles(output, load_index(output / WORK, item.segment_index), item)
+    record = _STAGES[item.stage](files)
     write_json(output / WORK / item.stage / f"{item.name}.json", sealed(record))
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
-    """An item with the places where it reads and writes."""
+class _ItemFiles:
+    """An item, with the files that it reads and writes."""
 
     output: AnyPath
-    plan: SegmentIndex
+    index: SegmentIndex
     item: DedupItem
 
     @property
@@ -140,7 +143,7 @@ class _Run:
         return (self.item.ranges - 1).bit_length()
 
     def segment_files(self, suffix: str) -> Sequence[AnyPath]:
-        return self.plan.paths(self.output / WORK, suffix)
+        return self.index.paths(self.output / WORK, suffix)
 
     def inputs(self, suffix: str) -> list[AnyPath]:
         return [self.output / WORK / f"{reference}.{suffix}" for reference in self.item.inputs]
@@ -150,113 +153,124 @@ class _Run:
         return write_entry(path, table, directory=self.output)
 
     def sign(self, kind: str, table: pa.Table) -> TableEntry:
-        """Write a table that later generations are compared with."""
+        """Write a signature table, with which later generations are compared."""
         name = f"{kind}-{self.item.index:05}.arrow"
-        path = path_within(self.output, self.plan.generation, "signatures", name)
+        path = path_within(self.output, self.index.generation, "signatures", name)
         return write_entry(path, table, directory=self.output)
 
 
-def _dedup(run: _Run) -> DedupRecord:
-    return _equal_texts(run) if run.item.band == TEXT else _similar_texts(run)
+def _dedup(files: _ItemFiles) -> DedupRecord:
+    return _equal_texts(files) if files.item.band == EXACT_HASH else _similar_texts(files)
 
 
-def _equal_texts(run: _Run) -> DedupRecord:
-    found = read_candidates(run.segment_files("hashes"), run.within)
-    groups = list(group_by_hash(found, range_bits=run.range_bits))
+def _equal_texts(files: _ItemFiles) -> DedupRecord:
+    found = read_hashes(files.segment_files("hashes"), files.within)
+    groups = list(group_by_hash(found, range_bits=files.range_bits))
     repeated = duplicate_mask(len(found.high), groups)
-    known = known_texts(run.output, run.plan.earlier, run.within, high=found.high, low=found.low)
-    mask = repeated | known
-    known &= ~repeated  # however many segments a text is in, it is known once
+    seen = seen_texts(
+        files.output, files.index.previous, files.within, high=found.high, low=found.low
+    )
+    mask = repeated | seen
+    seen &= ~repeated  # a text that several segments have was seen before only once
     drops = drop_table(
-        found.order[mask], found.segment[mask], found.row[mask], reason=EXACT, known=known[mask]
+        found.order[mask],
+        found.segment[mask],
+        found.row[mask],
+        reason=EXACT,
+        seen_before=seen[mask],
     )
     return DedupRecord(
         drops=len(drops),
         groups=group_sizes(found.copies, groups),
-        signatures=(run.sign("exact", signature_table(found, mask)),),
-        files=(run.write("drops", drops),),
+        signatures=(files.sign("exact", signature_table(found, mask)),),
+        files=(files.write("drops", drops),),
     )
 
 
-def _similar_texts(run: _Run) -> DedupRecord:
-    item, slots = run.item, run.segment_files("slots")
+def _similar_texts(files: _ItemFiles) -> DedupRecord:
+    item, slots = files.item, files.segment_files("slots")
     rows, starts = read_range(
-        run.segment_files("bands"), item.band, index=item.index, ranges=item.ranges
+        files.segment_files("bands"), item.band, index=item.index, ranges=item.ranges
     )
-    earlier = known_bands(run.output, run.plan.earlier, item.band, run.within, hashes=rows.hash)
-    places = earlier.places(rows.hash)
-    known = places >= 0
-    owners = ~known
-    candidates, drop_parts = _against_earlier(run, earlier, places, rows, starts)
+    hashes = seen_hashes(
+        files.output, files.index.previous, item.band, files.within, hashes=rows.hash
+    )
+    places = hashes.places(rows.hash)
+    seen = places >= 0
+    smallest = ~seen
+    candidates, drop_parts = _seen_rows(files, hashes, places, rows, starts)
     sizes = [np.zeros(0, np.int64)]
     compared, failed = len(drop_parts[0]), 0
-    for groups in group_rows(rows, range_bits=run.range_bits):
+    for groups in group_rows(rows, range_bits=files.range_bits):
         for pairs in pair_with_smallest(
-            rows, starts, groups, slots=slots, known=known, threshold=item.threshold
+            rows, starts, groups, slots=slots, seen=seen, threshold=item.threshold
         ):
-            drop_parts.append(near_drops(slots, pairs.member[pairs.passed]))
+            drop_parts.append(near_drops(slots, pairs.document[pairs.passed]))
             compared += len(pairs.passed)
             failed += int((~pairs.passed).sum())
         sizes.append(np.diff(np.flatnonzero(groups.first), append=len(groups.rows)))
-        owners[groups.rows[~groups.first]] = False
+        smallest[groups.rows[~groups.first]] = False
     drops = pa.concat_tables(drop_parts).sort_by("order")
     tables = {"drops": drops}
-    if run.plan.earlier:
+    if files.index.previous:
         tables["known"] = candidates
-    files = tuple(run.write(suffix, table) for suffix, table in tables.items())
+    entries = tuple(files.write(suffix, table) for suffix, table in tables.items())
     del drop_parts, tables
-    table = band_table(rows, owners, within=run.within)
+    table = band_table(rows, smallest, within=files.within)
     return DedupRecord(
         drops=len(drops),
         candidates=len(candidates),
         groups=size_histogram(np.concatenate(sizes)),
         compared=compared,
         failed=failed,
-        signatures=(run.sign(f"band-{item.band:02}", table),),
-        files=files,
+        signatures=(files.sign(f"band-{item.band:02}", table),),
+        files=entries,
     )
 
 
-def _against_earlier(
-    run: _Run, earlier: KnownHashes, places: np.ndarray, rows: BandRows, starts: np.ndarray
+def _seen_rows(
+    files: _ItemFiles, seen: SeenHashes, places: np.ndarray, rows: BandRows, starts: np.ndarray
 ) -> tuple[pa.Table, list[pa.Table]]:
-    """Return the rows whose hash is in earlier generations, at these places (int[n]).
+    """Return the rows whose hash is in `seen`, at these places (int[n]): candidates and drops.
 
-    With a threshold they are candidates to be compared, without one they are drops at once.
+    With a threshold the rows are candidates, which are compared later; without one they are drops.
     """
     chosen = np.flatnonzero(places >= 0)
-    if run.item.threshold:
+    if files.item.threshold:
         segment = segments_of(chosen, starts)
-        found = candidate_table(earlier, places[chosen], segment, rows.signer[chosen])
+        found = candidate_table(seen, places[chosen], segment, rows.slot_row[chosen])
         return found, [DROPS.empty_table()]
-    member = members_of(rows, starts, chosen)
-    drops = near_drops(run.segment_files("slots"), member, known=True)
+    documents = refs_of(rows, starts, chosen)
+    drops = near_drops(files.segment_files("slots"), documents, seen_before=True)
     return CANDIDATES.empty_table(), [drops]
 
 
-def _known(run: _Run) -> DedupRecord:
-    slots, threshold = run.segment_files("slots"), run.item.threshold
+def _compare_with_previous(files: _ItemFiles) -> DedupRecord:
+    slots, threshold = files.segment_files("slots"), files.item.threshold
     parts, compared, failed = [DROPS.empty_table()], 0, 0
-    for pairs in known_pairs(run.inputs("known"), run.within):
+    for pairs in previous_pairs(files.inputs("known"), files.within):
         compared += int(pairs.bands.sum())
-        for part, passed in pairs.similar(run.output, run.plan.earlier, slots, threshold=threshold):
-            parts.append(near_drops(slots, pairs.members(slots, part, passed), known=True))
+        for part, passed in pairs.similar(
+            files.output, files.index.previous, slots, threshold=threshold
+        ):
+            parts.append(near_drops(slots, pairs.documents(slots, part, passed), seen_before=True))
             failed += int(pairs.bands[part][~passed].sum())
     drops = pa.concat_tables(parts).sort_by("order")
-    files = (run.write("drops", drops),)
-    return DedupRecord(drops=len(drops), compared=compared, failed=failed, files=files)
-
-
-def _drops(run: _Run) -> DedupRecord:
-    drops = merge_drops(run.inputs("drops"), run.within)
-    dropped, known = count_drops(drops, [segment.source for segment in run.plan.segments])
     return DedupRecord(
-        drops=len(drops), dropped=dropped, known=known, files=(run.write("drops", drops),)
+        drops=len(drops), compared=compared, failed=failed, files=(files.write("drops", drops),)
     )
 
 
-_RUNS: Mapping[str, Callable[[_Run], DedupRecord]] = {
+def _drops(files: _ItemFiles) -> DedupRecord:
+    drops = merge_drops(files.inputs("drops"), files.within)
+    dropped, seen = count_drops(drops, [segment.source for segment in files.index.segments])
+    return DedupRecord(
+        drops=len(drops), dropped=dropped, seen_before=seen, files=(files.write("drops", drops),)
+    )
+
+
+_STAGES: Mapping[str, Callable[[_ItemFiles], DedupRecord]] = {
     "dedup": _dedup,
-    "known": _known,
+    "known": _compare_with_previous,
     "drops": _drops,
 }

@@ -1,12 +1,12 @@
-"""MinHash signatures: 14 bands that near-duplicates share, 112 bytes that tell how near they are.
+"""MinHash signatures: 14 band hashes find near-duplicates, 112 bytes estimate their similarity.
 
 Similarity is the Jaccard similarity of the sets of 5-grams. A text of which at least a fifth is in
 scripts written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) is a sequence of
-characters, without white space; any other text is a sequence of words: what stands between ASCII
+characters, without white space. Any other text is a sequence of words: the parts between ASCII
 characters other than letters and digits, with ASCII letters in lower case.
 
 The method is one-permutation hashing (Li, Owen, Zhang, NeurIPS 2012): the hash of a gram chooses
-one of 112 slots and a value, and a slot keeps its least value. Slots without a gram copy from
+one of 112 slots and a value, and a slot keeps its smallest value. Slots without a gram copy from
 others by optimal densification (Shrivastava, ICML 2017). Eight slots make a band, so two texts of
 similarity s share a band with probability 1 - (1 - s**8)**14, as in FineWeb (Penedo et al., 2024).
 
@@ -52,7 +52,7 @@ class Signatures:
 
     @property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """All of them."""
+        """The three arrays."""
         return self.bands, self.slots, self.signed
 
 
@@ -71,15 +71,15 @@ def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
 _WORD_BYTES = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() else 32 for byte in range(128)
 ) + bytes(range(128, 256))
-"""The byte that replaces each: letters in lower case, digits and bytes of other characters stay,
-any other byte is a space."""
+"""The byte that replaces each byte of a text: ASCII letters become lower case, digits and bytes of
+non-ASCII characters stay, any other byte becomes a space."""
 
 
-class Signer:
-    """Signs texts; keeps the memory that this takes."""
+class MinHasher:
+    """Computes the signatures of texts, in buffers that it reuses."""
 
     def __init__(self) -> None:
-        """Make the tables."""
+        """Make the lookup tables and the buffers."""
         capacity = 4 * PIECE_CHARACTERS  # in UTF-8
         self._tables = kernels.MinhashTables(
             word_bytes=np.array([*_WORD_BYTES], np.uint8),
@@ -133,4 +133,4 @@ _BAND_SALTS = _numbers(NUM_BANDS, _LAST)
 _PROBES = np.argsort(
     _numbers(NUM_SLOTS * NUM_SLOTS, _SLOT_SALT).reshape(NUM_SLOTS, NUM_SLOTS), axis=1, kind="stable"
 )
-"""For each slot, all slots in the order in which it takes values from them."""
+"""For each slot, all slots in the order in which an empty slot looks for a value."""

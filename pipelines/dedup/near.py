@@ -1,11 +1,11 @@
 """Near-duplicates: one range of one band in, pairs of documents out.
 
-An item holds the range's rows of all segments, 20 bytes each, and sorts them. Only for rows whose
-hash occurs again does it look up slots, in one segment's file after the other, so its memory does
-not depend on the size of the corpus, except for documents that share a hash: one item has them all.
+An item holds the range's rows of all segments, 20 bytes each, and sorts them. It looks up slots
+only for rows whose hash occurs again, in one segment's file after the other. So its memory does not
+depend on the size of the corpus, except that one item holds all documents that share a hash.
 
-Of the documents that share a band's hash, each is paired with the smallest of the corpus. Documents
-compare by order, then by the segment's number, then by the signer's.
+Each document is paired with the smallest document of the corpus that shares its hash of the band.
+Documents are compared by order, then by the segment's number, then by their row in .slots.
 """
 
 import itertools
@@ -32,40 +32,40 @@ from shards.storage.sparse import concurrent_map
 
 
 @dataclass(frozen=True, slots=True)
-class Members:
-    """Documents as pairs name them: `order` uint64[n], `segment` and `signer` uint32[n]."""
+class DocumentRefs:
+    """References to documents: `order` uint64[n], `segment` and `slot_row` uint32[n]."""
 
     order: np.ndarray
     segment: np.ndarray
-    signer: np.ndarray
+    slot_row: np.ndarray
 
-    def __getitem__(self, rows: np.ndarray) -> "Members":
-        return Members(self.order[rows], self.segment[rows], self.signer[rows])
+    def __getitem__(self, rows: np.ndarray) -> "DocumentRefs":
+        return DocumentRefs(self.order[rows], self.segment[rows], self.slot_row[rows])
 
     def __len__(self) -> int:
         return len(self.order)
 
 
 @dataclass(frozen=True, slots=True)
-class Pairs:
+class CandidatePairs:
     """Documents, each with the smallest document that shares its hash of a band."""
 
-    member: Members
-    smallest: Members
+    document: DocumentRefs
+    smallest: DocumentRefs
     passed: np.ndarray
-    """bool[n]: similar enough."""
+    """bool[n]: whether the two are similar enough."""
 
 
 def read_range(
     paths: Sequence[AnyPath], band: int, *, index: int, ranges: int
 ) -> tuple[BandRows, np.ndarray]:
-    """Return the rows of a range of a band, segment by segment, and where each segment's begin.
+    """Return the rows of a range of a band by segment, and the place where each segment begins.
 
     Args:
         paths: The .bands files of all segments.
-        band: Number of the band.
-        index: Number of the range.
-        ranges: How many there are, a power of two, at most EDGES.
+        band: The number of the band.
+        index: The number of the range.
+        ranges: The number of ranges, a power of two, at most EDGES.
     """
     width = EDGES // ranges
     edges = {"first": index * width, "last": (index + 1) * width}
@@ -75,36 +75,36 @@ def read_range(
     rows = BandRows(
         hash=np.empty(num, np.uint64),
         order=np.empty(num, np.uint64),
-        signer=np.empty(num, np.uint32),
+        slot_row=np.empty(num, np.uint32),
     )
     parts.reverse()
     for start, stop in itertools.pairwise(starts.tolist()):
         part = parts.pop()  # bytes fetched from a URL are freed as soon as they are copied
         rows.hash[start:stop], rows.order[start:stop] = part.hash, part.order
-        rows.signer[start:stop] = part.signer
+        rows.slot_row[start:stop] = part.slot_row
     return rows, starts
 
 
 def segments_of(rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the segments (uint32[n]) of rows of a range; `starts` as read_range returns it."""
+    """Return the segment numbers (uint32[n]) of rows; `starts` is from read_range."""
     found: np.ndarray = (np.searchsorted(starts, rows, "right") - 1).astype(np.uint32)
     return found
 
 
-def members_of(rows: BandRows, starts: np.ndarray, chosen: np.ndarray) -> Members:
-    """Return the documents of some rows (int64[n]) of a range."""
-    return Members(rows.order[chosen], segments_of(chosen, starts), rows.signer[chosen])
+def refs_of(rows: BandRows, starts: np.ndarray, chosen: np.ndarray) -> DocumentRefs:
+    """Return references to the documents of chosen rows (int64[n]) of a range."""
+    return DocumentRefs(rows.order[chosen], segments_of(chosen, starts), rows.slot_row[chosen])
 
 
 def group_rows(rows: BandRows, *, range_bits: int) -> Iterator[HashGroups]:
-    """Yield the rows of a range that share a hash, a block at a time, each group by order.
+    """Yield the rows of a range that share a hash in blocks, with each group sorted by order.
 
     Args:
         rows: The rows of the range, as read_range returns them.
-        range_bits: Number of leading bits of the hash that the whole range has in common.
+        range_bits: The number of leading bits of the hash that are equal in the whole range.
     """
     for block in colliding_rows(rows.hash, range_bits=range_bits):
-        # Sorting is stable: of equal orders the first row stays first, that of the first segment.
+        # Sorting is stable: of equal orders, the row of the first segment stays first.
         ranked = block[np.lexsort((rows.order[block], rows.hash[block]))]
         yield HashGroups(ranked, run_starts(rows.hash[ranked]))
 
@@ -115,56 +115,56 @@ def pair_with_smallest(
     groups: HashGroups,
     *,
     slots: Sequence[AnyPath],
-    known: np.ndarray,
+    seen: np.ndarray,
     threshold: float,
-) -> Iterator[Pairs]:
-    """Yield the pairs of groups, at most PAIRS_AT_ONCE at a time.
+) -> Iterator[CandidatePairs]:
+    """Yield the candidate pairs of groups, at most PAIRS_AT_ONCE at a time.
 
     Args:
         rows: The rows of the range.
-        starts: Where each segment's rows begin.
+        starts: The places where each segment's rows begin.
         groups: Rows that share a hash.
         slots: The .slots files of all segments.
-        known: bool[n], the rows whose hash an earlier generation has: they are in no pairs, since
-            none of these documents is the smallest with the hash.
-        threshold: Least similarity; with 0 a shared band is enough.
+        seen: bool[n], whether an earlier generation has a row's hash. Such rows are in no pair,
+            because the smallest document with the hash is in that generation.
+        threshold: The minimum similarity; with 0, sharing a band is enough.
     """
     tops = np.flatnonzero(groups.first)
     for start in range(0, len(groups.rows), PAIRS_AT_ONCE):
         part = np.arange(start, min(start + PAIRS_AT_ONCE, len(groups.rows)))
-        part = part[~groups.first[part] & ~known[groups.rows[part]]]
-        one = members_of(rows, starts, groups.rows[part])
+        part = part[~groups.first[part] & ~seen[groups.rows[part]]]
+        document = refs_of(rows, starts, groups.rows[part])
         top = tops[np.searchsorted(tops, part) - 1]
-        other = members_of(rows, starts, groups.rows[top])
+        smallest = refs_of(rows, starts, groups.rows[top])
         passed = np.ones(len(part), bool)
         if threshold:
             both = (
-                look_up(slots, "slots", segment=side.segment, signer=side.signer)
-                for side in (one, other)
+                look_up(slots, "slots", segment=side.segment, slot_row=side.slot_row)
+                for side in (document, smallest)
             )
             passed = are_similar(*both, threshold=threshold)
-        yield Pairs(one, other, passed)
+        yield CandidatePairs(document, smallest, passed)
 
 
 def look_up(
-    slots: Sequence[AnyPath], name: str, *, segment: np.ndarray, signer: np.ndarray
+    slots: Sequence[AnyPath], name: str, *, segment: np.ndarray, slot_row: np.ndarray
 ) -> np.ndarray:
-    """Return a column of the .slots files for some signers.
+    """Return a column of the .slots files for chosen documents.
 
     Args:
-        slots: The files of all segments, by number.
+        slots: The .slots files of all segments, by number.
         name: The column: order, row or slots.
-        segment: int[n].
-        signer: int[n].
+        segment: int[n], the numbers of the documents' segments.
+        slot_row: int[n], their rows in .slots.
     """
     dtype, shape = _COLUMNS[name]
-    values = np.empty((len(signer), *shape), dtype)
+    values = np.empty((len(slot_row), *shape), dtype)
     by_segment = np.argsort(segment, kind="stable")
     bounds = np.searchsorted(segment[by_segment], np.arange(len(slots) + 1))
 
     def read(number: int) -> None:
         rows = by_segment[bounds[number] : bounds[number + 1]]
-        values[rows] = read_slots(slots[number], name, signer[rows])
+        values[rows] = read_slots(slots[number], name, slot_row[rows])
 
     numbers: list[int] = np.flatnonzero(np.diff(bounds)).tolist()
     if numbers:
@@ -179,14 +179,21 @@ _COLUMNS: Mapping[str, tuple[type[Any], tuple[int, ...]]] = {
 }
 
 
-def near_drops(slots: Sequence[AnyPath], member: Members, *, known: bool = False) -> pa.Table:
-    """Return documents as drops.
+def near_drops(
+    slots: Sequence[AnyPath], documents: DocumentRefs, *, seen_before: bool = False
+) -> pa.Table:
+    """Return documents as a table of DROPS, dropped as near-duplicates.
 
     Args:
         slots: The .slots files of all segments.
-        member: The documents.
-        known: Whether they are similar to documents of earlier generations.
+        documents: The documents.
+        seen_before: Whether they are similar to documents of earlier generations.
     """
-    row = look_up(slots, "row", segment=member.segment, signer=member.signer)
-    same = np.full(len(row), known)
-    return drop_table(member.order, member.segment, row, reason=NEAR, known=same)
+    row = look_up(slots, "row", segment=documents.segment, slot_row=documents.slot_row)
+    return drop_table(
+        documents.order,
+        documents.segment,
+        row,
+        reason=NEAR,
+        seen_before=np.full(len(row), seen_before),
+    )

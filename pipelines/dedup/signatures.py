@@ -4,8 +4,8 @@
     slots-NNNNN.arrow     range NNNNN of the order: order, slots              by order
 
 A band's tables have every hash that no earlier generation has, with the order of the smallest
-document that has it, whether that document is kept or not. The slots are those of all documents
-that may be named there.
+document that has it, whether that document is kept or not. The slots tables have the slots of all
+documents that the band tables may name.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import BandRows, read_slots, signers_between
+from pipelines.dedup.bands import BandRows, read_slots, slot_rows_between
 from pipelines.dedup.drops import EXACT, Drops
 from pipelines.dedup.minhash import NUM_SLOTS
 from shards.range import Range
@@ -26,25 +26,25 @@ BAND_SIGNATURES = pa.schema([("hash", pa.uint64()), ("order", pa.uint64())])
 SLOT_SIGNATURES = pa.schema([("order", pa.uint64()), ("slots", pa.binary(NUM_SLOTS))])
 
 
-def band_table(rows: BandRows, owners: np.ndarray, *, within: Range) -> pa.Table:
+def band_table(rows: BandRows, smallest: np.ndarray, *, within: Range) -> pa.Table:
     """Return the signatures of a range of a band.
 
     Args:
         rows: The rows of the range.
-        owners: bool[n], the rows of the smallest documents with their hashes.
+        smallest: bool[n], whether a row's document is the smallest one with the row's hash.
         within: The range.
     """
-    hashes, order = rows.hash[owners], rows.order[owners]
+    hashes, order = rows.hash[smallest], rows.order[smallest]
     ranked = np.argsort(hashes)
     table = pa.table([hashes[ranked], order[ranked]], schema=BAND_SIGNATURES)
     return with_hash_range(table, within)
 
 
 def slot_table(slots: Sequence[AnyPath], drops: Drops, within: Range) -> pa.Table:
-    """Return the slots of the signers in a range of the order, without those that equal others.
+    """Return the slots of the signed documents in a range, except exact duplicates.
 
-    A document whose text another has, here or in an earlier generation, is the smallest with none
-    of its hashes.
+    No band table names an exact duplicate: the document that it repeats is smaller and has the same
+    hashes.
 
     Args:
         slots: The .slots files of all segments.
@@ -53,18 +53,18 @@ def slot_table(slots: Sequence[AnyPath], drops: Drops, within: Range) -> pa.Tabl
     """
 
     def read(number: int) -> tuple[np.ndarray, np.ndarray]:
-        signers, order = signers_between(slots[number], low=within.low, high=within.high)
+        rows, order = slot_rows_between(slots[number], low=within.low, high=within.high)
         mine = ~np.isin(order, drops.orders(number)[EXACT])
-        return order[mine], read_slots(slots[number], "slots", signers[mine])
+        return order[mine], read_slots(slots[number], "slots", rows[mine])
 
     parts = concurrent_map(read, range(len(slots)), where=slots[0])
     order = np.concatenate([part for part, _ in parts])
-    rows = np.concatenate([part for _, part in parts])
+    values = np.concatenate([part for _, part in parts])
     del parts
     ranked = np.argsort(order, kind="stable")  # of equal orders the first segment's comes first
-    values = pa.py_buffer(np.ascontiguousarray(rows[ranked]))
+    buffer = pa.py_buffer(np.ascontiguousarray(values[ranked]))
     column_of_slots = pa.FixedSizeBinaryArray.from_buffers(
-        pa.binary(NUM_SLOTS), len(ranked), [None, values]
+        pa.binary(NUM_SLOTS), len(ranked), [None, buffer]
     )
     table = pa.table([order[ranked], column_of_slots], schema=SLOT_SIGNATURES)
     return with_hash_range(table, within)

@@ -24,7 +24,7 @@ from pipelines.plans import JobSpec
 from pipelines.read.files import InputFile
 from pipelines.read.input_format import InputFormat
 from pipelines.read.listing import Listing
-from pipelines.segments.index import Earlier
+from pipelines.segments.index import PreviousGeneration
 from shards.errors import UserError
 from shards.maintenance.prune import remove_unfinished, remove_work
 from shards.manifest import WORK, Manifest, lock_dataset, read_current_manifest
@@ -149,7 +149,7 @@ def check_base(spec: JobSpec, base: Manifest | None) -> None:
     check_same(spec, base, advice=_ADVICE)
     existing.check_files(base, output=spec.map.options.output)
     for generation in base.generations:
-        Earlier.of(generation, dedup=spec.map.options.dedup)
+        PreviousGeneration.of(generation, dedup=spec.map.options.dedup)
     last = {**base.libraries, **base.generations[-1].libraries}
     now = spec.map.versions
     for name in sorted({*last, *now}):

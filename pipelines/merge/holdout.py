@@ -1,4 +1,4 @@
-"""How many shards a source gets, and which of its documents are held out."""
+"""Chooses the number of shards of a source, and which of its documents are held out."""
 
 from collections.abc import Sequence
 
@@ -20,21 +20,21 @@ MIN_VALIDATION = 32
 _BINS_AT_ONCE = 1000
 
 
-def num_shards(plan: SegmentIndex, source: str, *, work: AnyPath, shard_tokens: int) -> int:
-    """Return the least power of two of shards that keeps every shard within its tokens.
+def num_shards(index: SegmentIndex, source: str, *, work: AnyPath, shard_tokens: int) -> int:
+    """Return the smallest power of two of shards that keeps every shard within its tokens.
 
-    Tokens are counted in the segments' bins, before dedup across segments drops documents. The
-    limit is never below the longest document. Within a bin, tokens are assumed to be evenly spread.
-    There are never so many shards that half as many would do for one document each: where the limit
-    is about as long as a document, two neighbours may exceed it.
+    Tokens are counted in the segments' bins, before dedup across segments drops documents. Within a
+    bin, tokens are assumed to be evenly spread. The limit is never below the longest document.
+    There are fewer than two shards per document; so if the limit is about as long as a document, a
+    shard with two documents may exceed it.
 
     Args:
-        plan: The plan.
+        index: The segments.
         source: The source.
         work: The folder of intermediate files.
-        shard_tokens: Most tokens of a shard.
+        shard_tokens: The maximum number of tokens of a shard.
     """
-    segments = [plan.segments[number] for number in plan.numbers(source)]
+    segments = [index.segments[number] for number in index.numbers(source)]
     documents = sum(segment.documents for segment in segments)
     if not documents:
         return 0
@@ -49,7 +49,7 @@ def num_shards(plan: SegmentIndex, source: str, *, work: AnyPath, shard_tokens: 
 
 
 def holdout_threshold(
-    plan: SegmentIndex,
+    index: SegmentIndex,
     source: str,
     *,
     work: AnyPath,
@@ -57,28 +57,28 @@ def holdout_threshold(
     dropped: int,
     fraction: float,
 ) -> int:
-    """Return the holdout hash below which a source's surviving documents are validation.
+    """Return the holdout hash below which a source's documents become validation after dedup.
 
-    It holds out the fraction, but at least MIN_VALIDATION documents and at most the share
-    MAX_VALIDATION of the survivors.
+    The threshold holds out a fraction of the documents that dedup keeps, but at least
+    MIN_VALIDATION documents and at most the share MAX_VALIDATION.
 
     Args:
-        plan: The plan.
+        index: The segments.
         source: The source.
         work: The folder of intermediate files.
         drops: The drop files.
-        dropped: How many of the source's documents they drop.
+        dropped: The number of the source's documents that dedup drops.
         fraction: The share to hold out; 0 for none.
     """
     if not fraction:
         return 0
-    stems = plan.stems(work, source)
-    survivors = sum(plan.segments[number].documents for number in stems) - dropped
+    stems = index.stems(work, source)
+    survivors = sum(index.segments[number].documents for number in stems) - dropped
     most = int(survivors * MAX_VALIDATION)
     if not most:
         return 0
     bound = hash_bound(fraction)
-    # Twice as far as MIN_VALIDATION should need, so that one read is nearly always enough.
+    # Twice the threshold that MIN_VALIDATION should need: one read is nearly always enough.
     reach = max(bound, min(2 * (MIN_VALIDATION + 1) * 2**64 // survivors, 2**64 - 1))
     while True:
         held_out = find_held_out(stems, reach, EVERYTHING, drops=drops).values()

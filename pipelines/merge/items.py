@@ -1,6 +1,6 @@
-"""The items of WriteShards: ranges of the order become shards, and what later generations need.
+"""The items of WriteShards: ranges of the order become shards, and slots tables of signatures.
 
-Each writes its record last, under its own name; an item whose record exists is done.
+An item writes its record last, in a file named after it; an item whose record exists is done.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
-from pipelines.dedup.earlier import erased_texts
+from pipelines.dedup.previous import erased_texts
 from pipelines.dedup.signatures import slot_table
 from pipelines.merge.slices import (
     dropped_rows,
@@ -38,19 +38,21 @@ from shards.text_hash import fold, text_hashes
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeItem:
-    """One range of the order of one source, or the part of it that is held out."""
+    """A shard: the documents of a source in a range of the order, for training or validation."""
 
     name: str
-    plan: str
+    segment_index: str
+    """The name of the segment index."""
     source: str
     split: str
     """train or validation"""
     index: int
     total: int
+    """The item covers range `index` of `total` ranges of the order."""
     holdout: int
-    """Holdout hashes below this are validation."""
+    """Documents with a smaller holdout hash are validation."""
     drops: tuple[str, ...]
-    """References of the drop files that may name documents of the range."""
+    """References to the drop files that overlap the range."""
 
     def __str__(self) -> str:
         return f"merge of {self.split} shard {self.index} of {self.total} of {self.source}"
@@ -58,14 +60,15 @@ class MergeItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SlotItem:
-    """One range of the order, of which the slots of signatures are kept for later generations."""
+    """A slots table: the MinHash slots in a range of the order, for dedup of later generations."""
 
     name: str
-    plan: str
+    segment_index: str
+    """The name of the segment index."""
     index: int
     total: int
     drops: tuple[str, ...]
-    """References of the drop files that may name documents of the range."""
+    """References to the drop files that overlap the range."""
 
     def __str__(self) -> str:
         return f"slots of order range {self.index} of {self.total}"
@@ -73,7 +76,7 @@ class SlotItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MergeRecord:
-    """The files and counts of an item; a source without documents has no shards."""
+    """The files and counts of a finished item; a source without documents has no shards."""
 
     shards: tuple[ShardEntry, ...] = ()
     validation: tuple[ShardEntry, ...] = ()
@@ -82,17 +85,17 @@ class MergeRecord:
     dropped_texts: tuple[TableEntry, ...] = ()
     signatures: tuple[TableEntry, ...] = ()
     tallies: tuple[Tally, ...] = ()
-    """Counted from the final audit rows, independently of the segments' own."""
+    """Sums of the final audit rows, counted independently of the tallies of segments."""
     histograms: Mapping[str, Mapping[str, Histogram]] = field(default_factory=dict)
-    """By column of the audit rows, then verdict."""
+    """Histograms by column of the audit rows, then by verdict."""
 
     def tables(self) -> tuple[TableEntry, ...]:
-        """Return all files but the shards."""
+        """Return the entries of all files except the shards."""
         return (*self.audit, *self.rejects, *self.dropped_texts, *self.signatures)
 
 
 def prepare_merge(output: AnyPath) -> Callable[[MergeItem | SlotItem], None]:
-    """Return the function that runs merge items of the run in `output`."""
+    """Return the function that runs the items of the merge for the dataset in `output`."""
     return partial(run_merge, output)
 
 
@@ -103,11 +106,11 @@ def run_merge(output: AnyPath, item: MergeItem | SlotItem) -> None:
 
 
 def _merge(output: AnyPath, item: MergeItem) -> MergeRecord:
-    """Write a shard, and for train the audit rows and rejects of its range."""
+    """Write a shard; with a training shard also the audit rows and rejects of its range."""
     work = output / WORK
-    plan = load_index(work, item.plan)
+    index = load_index(work, item.segment_index)
     within = Range.of(item.index, item.total)
-    stems = plan.stems(work, item.source, within=within)
+    stems = index.stems(work, item.source, within=within)
     paths = [drop_path(work, name) for name in item.drops]
     if item.split == TRAIN:
         drops = Drops.load(paths, within)
@@ -118,51 +121,55 @@ def _merge(output: AnyPath, item: MergeItem) -> MergeRecord:
 
         slices = concurrent_map(take, stems.items(), where=work)
         return MergeRecord(
-            shards=_write_shard(output, item, plan, slices),
-            **_write_rows(output, item, plan, stems, drops),
+            shards=_write_shard(output, item, index, slices),
+            **_write_rows(output, item, index, stems, drops),
         )
     held_out = find_held_out(stems, item.holdout, within, drops=paths)
     slices = concurrent_map(
         lambda place: take_rows(place[1], held_out[place[0]].rows), stems.items(), where=work
     )
-    return MergeRecord(validation=_write_shard(output, item, plan, slices))
+    return MergeRecord(validation=_write_shard(output, item, index, slices))
 
 
 def _keep_slots(output: AnyPath, item: SlotItem) -> MergeRecord:
-    """Write the slots of documents whose text is new."""
+    """Write the slots of the documents that are no exact duplicates."""
     work, within = output / WORK, Range.of(item.index, item.total)
-    plan = load_index(work, item.plan)
+    index = load_index(work, item.segment_index)
     drops = Drops.load([drop_path(work, name) for name in item.drops], within)
-    table = slot_table(plan.paths(work, "slots"), drops, within)
-    path = path_within(output, plan.generation, "signatures", f"slots-{item.index:05}.arrow")
+    table = slot_table(index.paths(work, "slots"), drops, within)
+    path = path_within(output, index.generation, "signatures", f"slots-{item.index:05}.arrow")
     return MergeRecord(signatures=(write_entry(path, table, directory=output),))
 
 
 def _write_shard(
-    output: AnyPath, item: MergeItem, plan: SegmentIndex, slices: Sequence[ShardSlice]
+    output: AnyPath, item: MergeItem, index: SegmentIndex, slices: Sequence[ShardSlice]
 ) -> tuple[ShardEntry, ...]:
-    """Write the shard, if the source has documents, and return its entry."""
-    if not any(plan.segments[number].documents for number in plan.numbers(item.source)):
+    """Write the shard and return its entry; nothing if the source has no documents."""
+    if not any(index.segments[number].documents for number in index.numbers(item.source)):
         return ()
     name = f"{'validation-' if item.split == VALIDATION else ''}{item.index:05}"
-    stem = path_within(output, plan.generation, item.source, name)
-    dtype = np.dtype(plan.dtype).newbyteorder("<")
+    stem = path_within(output, index.generation, item.source, name)
+    dtype = np.dtype(index.dtype).newbyteorder("<")
     shown = [replace(one, documents=one.documents.drop_columns(["holdout"])) for one in slices]
     return (write_merged_shard(stem, shown, directory=output, dtype=dtype),)
 
 
 def _write_rows(
-    output: AnyPath, item: MergeItem, plan: SegmentIndex, stems: Mapping[int, AnyPath], drops: Drops
+    output: AnyPath,
+    item: MergeItem,
+    index: SegmentIndex,
+    stems: Mapping[int, AnyPath],
+    drops: Drops,
 ) -> dict[str, Any]:
-    """Write the final audit rows and the rejects of a range; return those fields of the record."""
-    folder, name = path_within(output, plan.generation), f"{item.source}-{item.index:05}.parquet"
-    segments = [plan.segments[number] for number in plan.numbers(item.source)]
+    """Write the audit rows, rejects and dropped texts of a range; return fields of the record."""
+    folder, name = path_within(output, index.generation), f"{item.source}-{item.index:05}.parquet"
+    segments = [index.segments[number] for number in index.numbers(item.source)]
     ranges = split_range(
         Range.of(item.index, item.total),
         rows=sum(segment.rows for segment in segments),
         held_bytes=sum(segment.held_bytes for segment in segments),
     )
-    rejected = {number: stem for number, stem in stems.items() if plan.segments[number].rejects}
+    rejected = {number: stem for number, stem in stems.items() if index.segments[number].rejects}
     tallies: list[Tally] = []
     counts: list[dict[str, dict[str, dict[str, int]]]] = []
 
@@ -175,9 +182,9 @@ def _write_rows(
 
     rejects = (merged_rows(rejected, "rejects", part) for part in ranges)
     dropped = (
-        _without_erased(output, plan, dropped_rows(stems, part, drops=drops))
+        _without_erased(output, index, dropped_rows(stems, part, drops=drops))
         for part in ranges
-        if plan.texts
+        if index.texts
     )
     files = {
         "audit": audit(),
@@ -197,9 +204,9 @@ def _write_rows(
     }
 
 
-def _without_erased(output: AnyPath, plan: SegmentIndex, rows: pa.Table) -> pa.Table:
-    """Return dropped rows without those whose text was erased from the dataset."""
-    if not any(generation.has_erased for generation in plan.earlier):
+def _without_erased(output: AnyPath, index: SegmentIndex, rows: pa.Table) -> pa.Table:
+    """Return dropped rows except those whose text was erased from the dataset."""
+    if not any(generation.has_erased for generation in index.previous):
         return rows
     high, low = text_hashes(map(fold, rows["text"].to_pylist()))
-    return rows.filter(pa.array(~erased_texts(output, plan.earlier, high=high, low=low)))
+    return rows.filter(pa.array(~erased_texts(output, index.previous, high=high, low=low)))

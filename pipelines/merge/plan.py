@@ -1,11 +1,11 @@
-"""The plan of WriteShards: how many shards each source gets, and the items that write them."""
+"""The plan of WriteShards: chooses the number of shards, and lists the items that write them."""
 
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pipelines.dedup.drops import drop_path
-from pipelines.dedup.plan import Deduplicated
+from pipelines.dedup.plan import DedupResult
 from pipelines.execute.stage import Plan, Stage
 from pipelines.merge.holdout import holdout_threshold, num_shards
 from pipelines.merge.items import MergeItem, MergeRecord, SlotItem
@@ -18,38 +18,38 @@ from shards.storage.remote import AnyPath
 
 @dataclass(frozen=True, kw_only=True)
 class Sharding:
-    """How many shards sources get, and what is held out of them."""
+    """The options that decide how sources are divided into shards."""
 
     shards: int
-    """Of each source; 0: as many as its tokens need."""
+    """The number of shards per source; 0 chooses it by tokens."""
     shard_tokens: int
-    """Most tokens of a shard."""
+    """The maximum number of tokens of a shard."""
     validation: float
     """The share of the documents that is held out."""
     fixed: Mapping[str, int] = field(default_factory=dict)
-    """Shards by source, where `shards` is 0 and they are known."""
+    """The numbers of shards by source that are known before; only used if `shards` is 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Merged:
+class MergeResult:
     """The results of the merge."""
 
     records: Mapping[str, Sequence[MergeRecord]] = field(default_factory=dict)
-    """Of each source: training, then validation shards."""
+    """By source: the records of training shards, then those of validation shards."""
     signatures: tuple[TableEntry, ...] = ()
-    """The slots that later generations are compared with."""
+    """The slots tables, with which later generations are compared."""
 
 
 def merge(
-    index: SegmentIndex, dedup: Deduplicated, output: AnyPath, sharding: Sharding
-) -> Plan[Merged]:
+    index: SegmentIndex, dedup: DedupResult, output: AnyPath, sharding: Sharding
+) -> Plan[MergeResult]:
     """Yield the stages, and return their results.
 
     Args:
         index: The segments.
         dedup: The results of dedup.
         output: The folder of the dataset.
-        sharding: How many shards there are.
+        sharding: The options for dividing sources into shards.
     """
     work = output / WORK
     shards = {
@@ -70,37 +70,39 @@ def merge(
             fraction=sharding.validation,
         )
         # Segments that are cut into ranges lack the documents that dedup dropped.
-        drops = dedup if cut[source] is index else Deduplicated()
+        drops = dedup if cut[source] is index else DedupResult()
         items[source] = _items(cut[source], source, drops, shards=shards[source], holdout=holdout)
     slots = _slot_items(index, dedup)
     records = yield Stage("merge", [*itertools.chain(*items.values()), *slots])
-    return Merged(
+    return MergeResult(
         records={source: [records[item.name] for item in each] for source, each in items.items()},
         signatures=tuple(entry for item in slots for entry in records[item.name].signatures),
     )
 
 
-def _slot_items(index: SegmentIndex, dedup: Deduplicated) -> list[SlotItem]:
-    """Return the items that keep the slots of signatures for later generations."""
+def _slot_items(index: SegmentIndex, dedup: DedupResult) -> list[SlotItem]:
+    """Return the items that write the slots tables."""
     total, items = dedup.slot_ranges, []
     for place in range(total):
         drops = dedup.drops_within(Range.of(place, total))
         name = item_name("slots", index.name, place, total, drops)
-        items.append(SlotItem(name=name, plan=index.name, index=place, total=total, drops=drops))
+        items.append(
+            SlotItem(name=name, segment_index=index.name, index=place, total=total, drops=drops)
+        )
     return items
 
 
 def _items(
-    index: SegmentIndex, source: str, dedup: Deduplicated, *, shards: int, holdout: int
+    index: SegmentIndex, source: str, dedup: DedupResult, *, shards: int, holdout: int
 ) -> list[MergeItem]:
-    """Return the items of a source, which read the segments that `index` lists."""
+    """Return the items of a source; `index` lists the segments that they read."""
     held = max(1, -(-shards * holdout >> 64)) if holdout else 0
 
     def item(split: str, place: int, total: int) -> MergeItem:
         drops = dedup.drops_within(Range.of(place, total))
         return MergeItem(
             name=item_name("merge", index.name, source, split, place, total, holdout, drops),
-            plan=index.name,
+            segment_index=index.name,
             source=source,
             split=split,
             index=place,

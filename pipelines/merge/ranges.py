@@ -1,14 +1,14 @@
-"""Ranges: if a source has very many shards, its segments are cut by ranges of the order first.
+"""The stage `ranges`: cuts the segments of very large sources by ranges of the order.
 
-Every shard reads a slice of each segment of its source, so the slices are as many as segments times
-shards, and the more there are, the shorter they are: of a few documents at 100 TB, where a file
-behind a URL is fetched in blocks of thousands. Instead an item reads one of R ranges of the order
-from neighbouring segments, at least R of them, and writes it as one segment, which holds as many
-rows as each of them did, or more. A shard then reads only the segments of its own range.
+Every shard reads a slice of each segment of its source, so the number of slices is segments x
+shards, and the more slices there are, the shorter they are. At 100 TB a slice has a few documents,
+whereas object storage is read in blocks of thousands of rows. So an item of this stage reads one of
+R ranges of the order from R or more neighbouring segments, and writes it as one new segment, which
+has about as many rows as one of them, or more. A shard then reads only the segments of its range.
 
-Dedup has decided before: the new segments lack the documents that it drops, and their audit has the
-final verdicts. They have no hashes and no signatures. No byte of the dataset depends on it. Until
-the run ends, what is cut takes twice its space.
+The stage runs after dedup: the new segments lack the dropped documents, and their audit rows have
+the final verdicts. They have no hashes and no signatures. No byte of the dataset depends on this
+stage. Until the run ends, the segments take twice their space on disk.
 """
 
 import itertools
@@ -21,12 +21,12 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
-from pipelines.dedup.plan import Deduplicated
+from pipelines.dedup.plan import DedupResult
 from pipelines.execute.stage import Plan, Stage
 from pipelines.merge.slices import find_documents, merged_rows, merged_texts, with_tokens
 from pipelines.segments.bins import bins_table, holdout_table
-from pipelines.segments.index import PlannedSegment, SegmentIndex, item_name, load_index
-from pipelines.segments.segment import SieveCounts, with_suffix
+from pipelines.segments.index import SegmentEntry, SegmentIndex, item_name, load_index
+from pipelines.segments.segment import DedupCounts, with_suffix
 from shards.manifest import WORK
 from shards.merged import merge_slices
 from shards.paths import check_stem
@@ -40,23 +40,24 @@ from shards.tables import column, with_hash_range, write_table
 FOLDER = "ranges"
 
 MAX_SHARD_SLICES = 10_000_000
-"""Segments x shards of a source; beyond this number the segments are cut."""
+"""The number of segments x shards of a source above which its segments are cut."""
 
 FEW_SLICES, MIN_ROWS = 100_000, 1024
-"""Behind a URL, where a slice takes whole blocks of a table, segments are also cut if shards read
-more slices than the first, which have fewer rows than the second on average."""
+"""On object storage, which is read in whole blocks, segments are also cut if there are more than
+FEW_SLICES slices with fewer than MIN_ROWS rows on average."""
 
 PASS_WEIGHT = 2
-"""The cost of a slice that is cut: tokens are read in pieces, twice the requests of a shard's."""
+"""The cost of a slice that this stage reads, relative to one that a shard reads: as tokens are read
+in pieces, it takes twice as many requests."""
 
 ROWS_PER_RANGE = 4_000_000
-"""Rows of .audit that a new segment has at most, about."""
+"""The approximate maximum of rows of .audit of a new segment."""
 
 BYTES_PER_RANGE = 1 << 30
-"""Bytes of .documents or .audit, whichever is larger in each member, that it has at most, about."""
+"""The approximate maximum of bytes of a new segment's .documents or .audit (the larger one)."""
 
-MAX_MEMBERS = 1000
-"""Segments that an item reads."""
+MAX_SEGMENTS = 1000
+"""The maximum number of segments that an item reads."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +65,15 @@ class RangeItem:
     """A range of the order of neighbouring segments of one source, which becomes one segment."""
 
     name: str
-    plan: str
+    segment_index: str
+    """The name of the segment index."""
     numbers: tuple[int, ...]
-    """The segments, in the order of identities."""
+    """The numbers of the segments, in the order of identities."""
     index: int
     total: int
-    """Which of how many ranges."""
+    """The item covers range `index` of `total` ranges of the order."""
     drops: tuple[str, ...]
-    """References of the drop files that may name documents of the range."""
+    """References to the drop files that overlap the range."""
 
     def __str__(self) -> str:
         return (
@@ -82,17 +84,17 @@ class RangeItem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeRecord:
-    """A segment that was written."""
+    """The segment that an item has written."""
 
     stem: str
     files: Mapping[str, FileEntry]
-    """By suffix."""
+    """The files of the segment, by suffix."""
 
     def __post_init__(self) -> None:
         check_stem(self.stem, self.files)
 
     def is_intact(self, folder: AnyPath) -> bool:
-        """Return whether its files are as they were written."""
+        """Return whether the files are unchanged since they were written."""
         files = self.files.items()
         return all(
             intact(with_suffix(folder / self.stem, suffix), entry) for suffix, entry in files
@@ -100,113 +102,115 @@ class RangeRecord:
 
 
 def choose_cut(segments: int, shards: int, *, rows: float, remote: bool) -> int:
-    """Return into how many ranges the segments of a source are cut; 1 for not at all.
+    """Return the number of ranges to cut the segments of a source into; 1 leaves them uncut.
 
     Args:
-        segments: How many there are.
-        shards: How many read each of them.
-        rows: Rows of .audit of all segments.
-        remote: They are behind a URL.
+        segments: The number of segments.
+        shards: The number of shards; each reads every segment.
+        rows: The rows of .audit of all segments.
+        remote: Whether the segments are behind a URL.
     """
     slices = segments * shards
     short = slices > FEW_SLICES and rows < MIN_ROWS * slices
     if slices <= MAX_SHARD_SLICES and not (remote and short):
         return 1
-    bits = min((shards - 1).bit_length(), MAX_MEMBERS.bit_length() - 1)
+    bits = min((shards - 1).bit_length(), MAX_SEGMENTS.bit_length() - 1)
     cuts = (1 << bit for bit in range(bits + 1))
     return min(cuts, key=lambda cut: num_slices(segments, shards, cut))
 
 
 def num_slices(segments: int, shards: int, cut: int) -> int:
-    """Return how many slices are read of segments cut this way, and of the ranges made of them."""
-    # Of as many segments as there are ranges one is made in each range.
+    """Return the cost of a cut in slices: those that cutting reads, and those that shards read."""
+    # `cut` segments become one segment in each of `cut` ranges.
     read = PASS_WEIGHT * segments * cut if cut > 1 else 0
     return read + -(-segments // cut) * shards
 
 
 def cut_into_ranges(
-    plan: SegmentIndex, output: AnyPath, *, shards: Mapping[str, int], dedup: Deduplicated
+    index: SegmentIndex, output: AnyPath, *, shards: Mapping[str, int], dedup: DedupResult
 ) -> Plan[dict[str, SegmentIndex]]:
-    """Yield the items, and return, by source, the saved plan from which its shards are merged.
+    """Yield the items, and return, by source, the index of the segments that its shards read.
 
-    It is the plan itself, or a plan of the source's ranges, from which nothing is dropped any more.
+    The index is the given one, or a new one of the segments that the items write, which lack the
+    documents that dedup drops.
 
     Args:
-        plan: The segments that dedup read.
+        index: The segments that dedup read.
         output: The folder of the dataset.
-        shards: How many shards each source gets.
+        shards: The number of shards of each source.
         dedup: The results of dedup.
     """
     work = output / WORK
-    plans = dict.fromkeys(plan.sources, plan)
+    indexes = dict.fromkeys(index.sources, index)
     items: dict[str, list[RangeItem]] = {}
-    for source in plan.sources:
-        numbers = plan.numbers(source)
-        rows = sum(plan.segments[number].rows for number in numbers)
+    for source in index.sources:
+        numbers = index.numbers(source)
+        rows = sum(index.segments[number].rows for number in numbers)
         remote = isinstance(work, RemotePath)
         cut = choose_cut(len(numbers), shards[source], rows=rows, remote=remote)
         if cut > 1:
             items[source] = [
-                _task(plan, run, dedup, index=index, total=cut)
-                for run in _runs(plan, numbers, cut)
-                for index in range(cut)
+                _item(index, neighbours, dedup, place=place, total=cut)
+                for neighbours in _neighbours(index, numbers, cut)
+                for place in range(cut)
             ]
     if items:
         yield Stage(FOLDER, [*itertools.chain(*items.values())])
     for source, of_source in items.items():
-        planned = (_planned(plan, item) for item in of_source)
-        plans[source] = replace(plan, segments=tuple(planned))
-        plans[source].save(work)
-    return plans
+        entries = tuple(_entry(index, item) for item in of_source)
+        indexes[source] = replace(index, segments=entries)
+        indexes[source].save(work)
+    return indexes
 
 
-def _runs(plan: SegmentIndex, numbers: Sequence[int], cut: int) -> Iterator[tuple[int, ...]]:
-    """Yield segments in runs, each as long as its ranges allow."""
-    run: list[int] = []
+def _neighbours(index: SegmentIndex, numbers: Sequence[int], cut: int) -> Iterator[tuple[int, ...]]:
+    """Yield the numbers of neighbouring segments, as many as the limits of a new segment allow."""
+    found: list[int] = []
     rows = size = 0
     for number in numbers:
-        segment = plan.segments[number]
+        segment = index.segments[number]
         rows, size = rows + segment.rows, size + segment.table_bytes
         full = rows > ROWS_PER_RANGE * cut or size > BYTES_PER_RANGE * cut
-        if run and (full or len(run) == MAX_MEMBERS):
-            yield tuple(run)
-            run, rows, size = [], segment.rows, segment.table_bytes
-        run.append(number)
-    yield tuple(run)
+        if found and (full or len(found) == MAX_SEGMENTS):
+            yield tuple(found)
+            found, rows, size = [], segment.rows, segment.table_bytes
+        found.append(number)
+    yield tuple(found)
 
 
-def _task(
-    plan: SegmentIndex, numbers: tuple[int, ...], dedup: Deduplicated, *, index: int, total: int
+def _item(
+    index: SegmentIndex, numbers: tuple[int, ...], dedup: DedupResult, *, place: int, total: int
 ) -> RangeItem:
-    drops = dedup.drops_within(Range.of(index, total))
+    drops = dedup.drops_within(Range.of(place, total))
     return RangeItem(
-        name=item_name(FOLDER, plan.name, numbers, index, total, drops),
-        plan=plan.name,
+        name=item_name(FOLDER, index.name, numbers, place, total, drops),
+        segment_index=index.name,
         numbers=numbers,
-        index=index,
+        index=place,
         total=total,
         drops=drops,
     )
 
 
-def _planned(plan: SegmentIndex, item: RangeItem) -> PlannedSegment:
-    """Return the entries of a plan instead of segments: an even share of their sums.
+def _entry(index: SegmentIndex, item: RangeItem) -> SegmentEntry:
+    """Return the entry of the segment that an item writes, with counts from before dedup.
 
-    Merge only needs the sum over a source, as it was before dedup.
+    The counts are an even share of the sums over the item's segments: merge only needs the sum over
+    a source.
     """
-    members = [plan.segments[number] for number in item.numbers]
+    segments = [index.segments[number] for number in item.numbers]
 
     def share(name: str) -> int:
-        total: int = sum(getattr(member, name) for member in members)
+        total: int = sum(getattr(segment, name) for segment in segments)
         return total * (item.index + 1) // item.total - total * item.index // item.total
 
     shared = ("rows", "documents", "tokens", "held_bytes", "table_bytes")
-    return PlannedSegment(
+    return SegmentEntry(
         stem=item.name,
-        source=members[0].source,
-        longest=max(member.longest for member in members),
-        rejects=sum(member.rejects for member in members),
-        sieved=SieveCounts(),
+        source=segments[0].source,
+        longest=max(segment.longest for segment in segments),
+        rejects=sum(segment.rejects for segment in segments),
+        dedup_counts=DedupCounts(),
         folder=FOLDER,
         index=item.index,
         total=item.total,
@@ -215,15 +219,15 @@ def _planned(plan: SegmentIndex, item: RangeItem) -> PlannedSegment:
 
 
 def prepare_range(output: AnyPath) -> Callable[[RangeItem], None]:
-    """Return the function that runs range items of the run in `output`."""
+    """Return the function that runs the items of `ranges` for the dataset in `output`."""
     return partial(run_range, output)
 
 
 def run_range(output: AnyPath, item: RangeItem) -> None:
-    """Write a range of segments as one segment, then the record."""
+    """Write a range of neighbouring segments as one segment, then the record."""
     work, within = output / WORK, Range.of(item.index, item.total)
-    plan = load_index(work, item.plan)
-    segments = {number: plan.segments[number] for number in item.numbers}
+    index = load_index(work, item.segment_index)
+    segments = {number: index.segments[number] for number in item.numbers}
     stems = {number: segment.path(work) for number, segment in segments.items()}
     rejecting = {number: stems[number] for number in stems if segments[number].rejects}
     paths = [drop_path(work, name) for name in item.drops]
@@ -232,14 +236,14 @@ def run_range(output: AnyPath, item: RangeItem) -> None:
         sum(getattr(segment, name) for segment in segments.values())
         for name in ("rows", "held_bytes", "tokens")
     )
-    stem, dtype = work / FOLDER / item.name, np.dtype(plan.dtype).newbyteorder("<")
+    stem, dtype = work / FOLDER / item.name, np.dtype(index.dtype).newbyteorder("<")
     pieces = split_range(within, rows=rows, held_bytes=tokens * dtype.itemsize)
     files = _write_documents(stem, stems, within, drops=drops, pieces=pieces, dtype=dtype)
     pa.default_memory_pool().release_unused()
     parts = split_range(within, rows=rows, held_bytes=held_bytes)
     audit = (merged_rows(stems, "audit", part, drops=drops) for part in parts)
     tables = {"audit": (with_hash_range(part, within) for part in audit)}
-    if plan.texts:
+    if index.texts:
         tables["texts"] = (merged_texts(stems, part) for part in parts)
     if rejecting:
         rejects = (merged_rows(rejecting, "rejects", part) for part in parts)
@@ -259,15 +263,15 @@ def _write_documents(
     pieces: Sequence[Range],
     dtype: np.dtype[Any],
 ) -> dict[str, FileEntry]:
-    """Write the documents that are not dropped and what belongs to them, and return the files.
+    """Write the documents that are not dropped, with tokens, bins and holdout; return the files.
 
     Args:
         stem: The stem of the new segment.
-        stems: Those of the segments by number, in the order of identities.
+        stems: The stems of the segments by number, in the order of identities.
         within: The range.
         drops: The documents that dedup dropped in the range.
-        pieces: The range in parts, whose tokens are read at once.
-        dtype: Type of a token.
+        pieces: The parts of the range; the tokens of a part are read at once.
+        dtype: The type of a token.
     """
     found = concurrent_map(
         lambda place: find_documents(place[1], within, dropped=drops.rows(place[0]), holdout=0),
@@ -281,15 +285,15 @@ def _write_documents(
                 (each, part.between(piece))
                 for each, part in zip(stems.values(), found, strict=True)
             ]
-            # Files of tokens from which nothing is taken are not opened; one says the types.
+            # Files without chosen tokens are not opened, except one, which gives the types.
             read = [part for part in parts if len(part[1].starts)] or parts[:1]
             slices = concurrent_map(lambda part: with_tokens(*part), read, where=stem)
             documents, tokens = merge_slices(slices, dtype=dtype)
             tables.append(documents)
             for chunk in tokens:
                 handle.write(chunk)
-            del slices, tokens  # before the next piece is fetched
-    del found  # before the whole is put together
+            del slices, tokens  # frees memory before the next piece is read
+    del found  # frees memory before the tables are joined
     documents = pa.concat_tables(tables)
     order, holdout, lengths = (column(documents, name) for name in ("order", "holdout", "tokens"))
     written = {
@@ -302,7 +306,7 @@ def _write_documents(
 
 
 def _write_blocks(path: AnyPath, tables: Iterator[pa.Table]) -> FileEntry:
-    """Write tables without dictionaries as one, in blocks as write_table does."""
+    """Write tables without dictionaries as one table, in blocks as write_table does."""
     rest = next(tables)
     with atomic_write(path) as handle, pa.ipc.new_file(handle, rest.schema) as writer:
         for table in tables:

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from pipelines.dedup.drops import REASONS, Drops
 from pipelines.segments.bins import Bins
-from pipelines.segments.rows import DROPPED, KEPT, NAME
+from pipelines.segments.rows import CATEGORICAL, DROPPED, KEPT
 from pipelines.segments.segment import with_suffix
 from shards.merged import ShardSlice
 from shards.range import Range
@@ -31,14 +31,14 @@ from shards.tables import (
 
 @dataclass(frozen=True, slots=True)
 class DocumentSlice:
-    """Documents of one segment, and where the tokens of each begin in its file of `size` tokens."""
+    """Documents of one segment, with the start of each one's tokens in a file of `size` tokens."""
 
     documents: pa.Table
     starts: np.ndarray
     size: int
 
     def between(self, within: Range) -> "DocumentSlice":
-        """Return those in a range of orders."""
+        """Return the documents in a range of orders."""
         rows = between(column(self.documents, "order"), within.low, within.high)
         return replace(self, documents=self.documents[rows], starts=self.starts[rows])
 
@@ -50,8 +50,8 @@ def find_documents(
 
     Args:
         stem: The segment.
-        within: The range of orders, which overlaps that of the segment.
-        dropped: Rows that dedup dropped, sorted.
+        within: The range of orders, which overlaps the segment's range.
+        dropped: The rows that dedup dropped, sorted.
         holdout: Documents with a smaller holdout hash are validation.
     """
     bins = Bins(with_suffix(stem, "bins"))
@@ -72,12 +72,12 @@ def find_documents(
 
 
 def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> ShardSlice:
-    """Return the result of find_documents, with the tokens; arguments as there."""
+    """Return the result of find_documents with tokens; the arguments are the same."""
     return with_tokens(stem, find_documents(stem, within, dropped=dropped, holdout=holdout))
 
 
 def take_rows(stem: AnyPath, rows: np.ndarray) -> ShardSlice:
-    """Return the documents of a segment in these rows, which are sorted."""
+    """Return the documents of a segment in given rows, which are sorted."""
     bins = Bins(with_suffix(stem, "bins"))
     before, tokens = bins.documents, bins.tokens
     first, last = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
@@ -104,7 +104,7 @@ def with_tokens(stem: AnyPath, found: DocumentSlice) -> ShardSlice:
 
 @dataclass(frozen=True, slots=True)
 class HeldOut:
-    """Documents of one segment: `rows` uint32[n], sorted, and `hashes` uint64[n], their holdout."""
+    """Documents of one segment: `rows` uint32[n], sorted, and their holdout `hashes` uint64[n]."""
 
     rows: np.ndarray
     hashes: np.ndarray
@@ -116,7 +116,7 @@ class HeldOut:
 def find_held_out(
     stems: Mapping[int, AnyPath], holdout: int, within: Range, *, drops: Sequence[AnyPath]
 ) -> dict[int, HeldOut]:
-    """Return, by segment, the documents with holdout hashes below a threshold that dedup keeps.
+    """Return the documents below a holdout threshold that dedup keeps, by segment.
 
     Args:
         stems: The segments by their number.
@@ -145,9 +145,9 @@ def find_held_out(
 def merged_rows(
     stems: Mapping[int, AnyPath], suffix: str, within: Range, *, drops: Drops | None = None
 ) -> pa.Table:
-    """Return the audit rows or rejects of segments in a range, by order, without dictionaries.
+    """Return the audit rows or rejects of segments in a range by order, without dictionaries.
 
-    With `drops` the audit rows of dropped documents get dedup's verdict.
+    With `drops`, the audit rows of dropped documents get the verdict of dedup.
 
     Args:
         stems: The segments by their number.
@@ -161,7 +161,7 @@ def merged_rows(
         path = with_suffix(stem, suffix)
         table = open_between(path, "order", low=within.low, high=within.high)
         plain = [
-            field.with_type(pa.large_string()) if field.type == NAME else field
+            field.with_type(pa.large_string()) if field.type == CATEGORICAL else field
             for field in table.schema
         ]
         table = table.cast(pa.schema(plain))
@@ -174,10 +174,10 @@ def merged_rows(
 
 
 def merged_texts(stems: Mapping[int, AnyPath], within: Range) -> pa.Table:
-    """Return the texts of the audit rows of segments in a range, as merged_rows has these.
+    """Return the texts of the audit rows that merged_rows returns, in the same order.
 
     Args:
-        stems: The segments by their number; they hold texts.
+        stems: The segments by their number; they have texts.
         within: The range of orders.
     """
 
@@ -192,10 +192,10 @@ def merged_texts(stems: Mapping[int, AnyPath], within: Range) -> pa.Table:
 
 
 def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -> pa.Table:
-    """Return the audit rows of the documents dropped in a range, by order, with their texts.
+    """Return the audit rows of the documents dropped in a range, with texts, sorted by order.
 
     Args:
-        stems: The segments by their number; they hold texts.
+        stems: The segments by their number; they have texts.
         within: The range of orders.
         drops: The documents that dedup dropped in the range.
     """
@@ -205,7 +205,7 @@ def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -
 
 
 def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Table:
-    """Return audit rows with dedup's verdicts; `dropped` holds orders of documents by reason."""
+    """Return audit rows with the verdicts of dedup; `dropped` has the dropped orders by reason."""
     for reason, orders in dropped.items():
         if not len(orders):
             continue

@@ -12,13 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.dedup.sieve import Sieve
+from pipelines.dedup.segment_dedup import SegmentDedup
 from pipelines.read.record import WHOLE_BYTES
 from pipelines.segments.audit import AUDIT, audit_rows, tally
 from pipelines.segments.bins import bins_table, holdout_table
 from pipelines.segments.examples import Examples
-from pipelines.segments.rows import PATH, RAW, REJECTS, FilterResult, whole_texts
-from pipelines.segments.segment import REJECT, Segment, SieveCounts, with_suffix
+from pipelines.segments.rows import PATH, QUARANTINE_REASONS, RAW_HEAD, FilterResult, whole_texts
+from pipelines.segments.segment import REJECT_SCHEMA, DedupCounts, Segment, with_suffix
 from pipelines.segments.unknown import UNKNOWN, count_unknown
 from shards.merged import gather
 from shards.storage.files import FileEntry, atomic_write
@@ -85,7 +85,7 @@ class SegmentBuilder:
     def add(self, kept: pa.RecordBatch, dropped: Iterable[FilterResult]) -> None:
         """Take a judged batch: the documents that passed every stage, and those that did not.
 
-        Of those with a column RAW the quarantined ones are kept for rejects/.
+        Of those with a column RAW_HEAD the quarantined ones are kept for rejects/.
         """
         for verdict in dropped:
             if verdict.batch.num_rows:
@@ -115,15 +115,15 @@ class SegmentBuilder:
 
     def _keep_raws(self, verdict: FilterResult) -> None:
         """Keep for rejects/ what has the first bytes of its record."""
-        if RAW.name not in verdict.batch.schema.names:
+        if RAW_HEAD.name not in verdict.batch.schema.names:
             return
-        rows = verdict.batch.select(["order", PATH.name, "position", "length", RAW.name])
+        rows = verdict.batch.select(["order", PATH.name, "position", "length", RAW_HEAD.name])
         for row, reason in zip(rows.to_pylist(), verdict.reasons.to_pylist(), strict=True):
-            if reason in REJECTS:
-                self.reject(row, reason=reason, raw=row[RAW.name] or b"")
+            if reason in QUARANTINE_REASONS:
+                self.reject(row, reason=reason, raw=row[RAW_HEAD.name] or b"")
 
     def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
-        """Keep a record for rejects/: its place (columns of READ), the reason, its first bytes."""
+        """Keep a record for rejects/: its place, the reason and its first bytes."""
         place = {name: row[name] for name in ("order", PATH.name, "position", "length")}
         raw = raw[:WHOLE_BYTES]
         self._held_bytes += len(raw)
@@ -132,8 +132,8 @@ class SegmentBuilder:
     def close(self, stem: AnyPath) -> Segment:
         """Write the segment's files under `stem` and start the next one."""
         documents = self._sorted_documents()
-        sieve = Sieve(documents, files=_numbers(documents)) if self._dedup else None
-        reasons = sieve.reasons if sieve else pa.nulls(documents.num_rows, pa.string())
+        deduper = SegmentDedup(documents, files=_numbers(documents)) if self._dedup else None
+        reasons = deduper.reasons if deduper else pa.nulls(documents.num_rows, pa.string())
         audit = pa.concat_tables([*self._audit, self._audited(documents, reasons)])
         audit = audit.take(np.argsort(audit["order"].to_numpy(), kind="stable"))
         survivors = documents.filter(reasons.is_null())
@@ -143,7 +143,7 @@ class SegmentBuilder:
             audit = audit.drop_columns(["text"])
         tables["audit"] = audit
         if self._rejects:
-            tables["rejects"] = pa.Table.from_pylist(self._rejects, REJECT).sort_by("order")
+            tables["rejects"] = pa.Table.from_pylist(self._rejects, REJECT_SCHEMA).sort_by("order")
         files = self._write_documents(stem, survivors)
         files |= {name: write_table(with_suffix(stem, name), tables[name]) for name in tables}
         lengths = survivors["tokens"].to_numpy()
@@ -156,9 +156,9 @@ class SegmentBuilder:
             shortest=int(lengths.min()) if len(lengths) else 0,
             rejects=len(self._rejects),
             fanned_out=int(pc.sum(pc.greater(audit["ordinal"], 0)).as_py() or 0),
-            sieved=sieve.write(stem) if sieve else SieveCounts(),
+            dedup_counts=deduper.write(stem) if deduper else DedupCounts(),
             tallies=tally(audit),
-            files=files | sieve.files if sieve else files,
+            files=files | deduper.files if deduper else files,
             unknown=count_unknown(documents),
             empty=_count_empty(documents),
         )

@@ -35,7 +35,7 @@ from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
 from pipelines.read.shape import BY_COLUMNS
 from pipelines.read.split import FileSplit
-from pipelines.segments.rows import REJECTS
+from pipelines.segments.rows import QUARANTINE_REASONS
 from shards.errors import UserError
 
 _LOG = logging.getLogger("corpusmill")
@@ -189,7 +189,7 @@ def _read_first(
     for split, item in _in_turn(corpus, files):
         verdict = intake.read([BatchPiece(split, [item])])
         reasons = verdict.reasons.to_pylist()
-        if REJECTS.issuperset(reasons):
+        if QUARANTINE_REASONS.issuperset(reasons):
             found.add(split.path, item, reasons[0] if reasons else "missing-field")
         else:
             is_read = True

@@ -28,11 +28,11 @@ from pipelines.segments.rows import (
     KEPT,
     PATH,
     QUARANTINED,
-    RAW,
+    RAW_HEAD,
     REASON,
     SOURCE,
     FilterResult,
-    constant,
+    constant_column,
 )
 from pipelines.steps.outputs import CorpusOutputs, increment_counter, tagged_outputs
 from pipelines.steps.spec import check_worker_facts
@@ -40,7 +40,7 @@ from pipelines.steps.step import split_result
 from shards.commands.spelling import expected
 from shards.errors import UserError
 
-RESERVED_COLUMNS = frozenset({SOURCE.name, PATH.name, REASON.name, RAW.name})
+RESERVED_COLUMNS = frozenset({SOURCE.name, PATH.name, REASON.name, RAW_HEAD.name})
 """Columns that transforms add."""
 
 READING_OPTIONS = ("input", "sample", "seed", "split_bytes", "skip_unreadable")
@@ -168,7 +168,7 @@ class ReadDoFn(beam.DoFn):
         found = intake.read(pieces)
         batch = found.batch
         place = batch.schema.get_field_index(PATH.name)
-        batch = batch.add_column(place, SOURCE, constant(source, batch.num_rows))
+        batch = batch.add_column(place, SOURCE, constant_column(source, batch.num_rows))
         increment_counter("records read", batch.num_rows)
         increment_counter("bytes in", pc.sum(batch["bytes"]).as_py() or 0)
         return split_result(FilterResult(batch, found.reasons))

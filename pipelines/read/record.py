@@ -29,7 +29,8 @@ Reason = Literal[
     "bad-row-group",
     "wrong-type",
 ]
-"""Reasons to reject a record before it is judged; `pipelines.segments.rows.REJECTS` has each."""
+"""Reasons to reject a record before it is judged; all of them are among QUARANTINE_REASONS
+(`pipelines/segments/rows.py`)."""
 
 
 CUT: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))

@@ -13,13 +13,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from pipelines.dedup.earlier import erased_texts
+from pipelines.dedup.previous import erased_texts
 from pipelines.merge.items import MergeRecord
 from pipelines.quality import QualityRules, Rule
 from pipelines.quality.profile import BELOW
 from pipelines.report.sums import MAX_NAME
 from pipelines.segments.examples import PER_REASON, most_examples
-from pipelines.segments.index import PlannedSegment, SegmentIndex
+from pipelines.segments.index import SegmentEntry, SegmentIndex
 from pipelines.segments.segment import with_suffix
 from shards.manifest import WORK, TableEntry
 from shards.storage.files import map_bytes
@@ -50,7 +50,7 @@ Verdicts = Mapping[Place, str]
 
 
 def showcase(
-    plan: SegmentIndex,
+    index: SegmentIndex,
     merged: Mapping[str, Sequence[MergeRecord]],
     output: AnyPath,
     *,
@@ -59,13 +59,13 @@ def showcase(
     """Return the documents to show, by source and by reason ("" for kept), JSON-able.
 
     Args:
-        plan: The segments.
+        index: The segments.
         merged: Of all shards, by source.
         output: The dataset's folder, which still holds its segments.
         quality: The rules of the run, to say which one a document broke, and with which figure.
     """
     chosen: dict[str, SourceExamples] = {}
-    for segment in plan.segments:
+    for segment in index.segments:
         examples = chosen.setdefault(segment.source, SourceExamples())
         examples.add(_candidates(segment.path(output / WORK), segment, examples))
     shown = {}
@@ -73,7 +73,7 @@ def showcase(
         audits = [table for record in merged[source] for table in record.audit]
         verdicts = _verdicts(audits, output, chosen[source].passed)
         shown[source] = {
-            reason: [_shown(row, quality) for row in _without_erased(rows, plan, output)]
+            reason: [_shown(row, quality) for row in _without_erased(rows, index, output)]
             for reason, rows in chosen[source].by_reason(verdicts).items()
         }
     return trim(shown)
@@ -114,7 +114,7 @@ class SourceExamples:
 
 
 def _candidates(
-    stem: AnyPath, segment: PlannedSegment, examples_so_far: SourceExamples
+    stem: AnyPath, segment: SegmentEntry, examples_so_far: SourceExamples
 ) -> Iterator[Row]:
     """Yield the examples of a segment that may be among the first, with their audit rows."""
     examples = open_table(with_suffix(stem, "examples"))
@@ -165,10 +165,10 @@ def _read_verdicts(path: AnyPath, places: Collection[Place]) -> dict[Place, str]
     return verdicts
 
 
-def _without_erased(rows: list[Row], plan: SegmentIndex, output: AnyPath) -> list[Row]:
+def _without_erased(rows: list[Row], index: SegmentIndex, output: AnyPath) -> list[Row]:
     """Return examples without those whose text was erased from the dataset."""
     high, low = (np.array([row[name] for row in rows], np.uint64) for name in _HASH)
-    erased = erased_texts(output, plan.earlier, high=high, low=low)
+    erased = erased_texts(output, index.previous, high=high, low=low)
     return [row for row, is_erased in zip(rows, erased.tolist(), strict=True) if not is_erased]
 
 

@@ -19,7 +19,7 @@ from pipelines.quality.catalog import REASONS
 from pipelines.quality.selection import reasons_of
 from pipelines.segments.audit import Tally
 from pipelines.segments.histograms import add_histograms
-from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINED, REJECTS
+from pipelines.segments.rows import DROPPED, DUPLICATE, KEPT, QUARANTINE_REASONS, QUARANTINED
 from pipelines.steps.blocklist import BLOCKED
 from pipelines.steps.decontaminate import CONTAMINATED
 
@@ -45,7 +45,8 @@ _STAGE_OF = {
     "nul": "document",
     "tokenizer-failed": "tokenize",
     **dict.fromkeys(
-        sorted(REJECTS - {"missing-field", "wrong-type", "nul", "tokenizer-failed"}), "read"
+        sorted(QUARANTINE_REASONS - {"missing-field", "wrong-type", "nul", "tokenizer-failed"}),
+        "read",
     ),
     BLOCKED: "block",
     "empty": "clean",

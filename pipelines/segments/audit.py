@@ -6,21 +6,21 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.segments.rows import DROPPED, KEPT, NAME, QUARANTINED, REJECTS
+from pipelines.segments.rows import CATEGORICAL, DROPPED, KEPT, QUARANTINE_REASONS, QUARANTINED
 
 AUDIT = pa.schema(
     [
         ("order", pa.uint64()),
-        ("path", NAME),
+        ("path", CATEGORICAL),
         ("position", pa.int64()),
         ("length", pa.int64()),
         ("ordinal", pa.int32()),
-        ("group", NAME),
-        ("verdict", NAME),
-        ("reason", NAME),
+        ("group", CATEGORICAL),
+        ("verdict", CATEGORICAL),
+        ("reason", CATEGORICAL),
         ("bytes", pa.int64()),
         ("repaired", pa.bool_()),
-        ("language", NAME),
+        ("language", CATEGORICAL),
         ("score", pa.float32()),
         ("tokens", pa.int32()),
     ]
@@ -91,7 +91,7 @@ def audit_rows(
         schema: The result of audit_schema for the run.
     """
     verdicts = [
-        KEPT if reason is None else QUARANTINED if reason in REJECTS else DROPPED
+        KEPT if reason is None else QUARANTINED if reason in QUARANTINE_REASONS else DROPPED
         for reason in reasons.to_pylist()
     ]
     known = {

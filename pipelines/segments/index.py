@@ -7,7 +7,7 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import Any
 
-from pipelines.segments.segment import Segment, SieveCounts, with_suffix
+from pipelines.segments.segment import DedupCounts, Segment, with_suffix
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation, TableEntry
 from shards.paths import join_checked
@@ -18,30 +18,30 @@ from shards.storage.remote import AnyPath
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PlannedSegment:
-    """A segment as the plan lists it, in the order of the documents' identities."""
+class SegmentEntry:
+    """A segment in the index; segments are in the order of the documents' identities."""
 
     stem: str
     source: str
     rows: int
-    """Rows of its .audit table."""
+    """The number of rows of the .audit table."""
     documents: int
     tokens: int
     longest: int
     rejects: int
     held_bytes: int
     table_bytes: int
-    sieved: SieveCounts
-    """From documents to here as in Segment."""
+    dedup_counts: DedupCounts
+    """The fields from `documents` to here are those of Segment."""
     folder: str = "map"
-    """The folder of its files among the intermediate files: map, or ranges (merge/ranges.py)."""
+    """The folder of its files in .work: map, or ranges (merge/ranges.py)."""
     index: int = 0
     total: int = 1
-    """Which of how many ranges of the order holds its rows."""
+    """The segment holds range `index` of `total` ranges of the order."""
 
     @classmethod
-    def of(cls, segment: Segment, source: str) -> "PlannedSegment":
-        """Return a segment of a source as a plan lists it."""
+    def of(cls, segment: Segment, source: str) -> "SegmentEntry":
+        """Return the entry of a segment of a source."""
         own = {"source", "rows", "folder", "index", "total"}
         same = [field.name for field in fields(cls) if field.name not in own]
         return cls(
@@ -51,38 +51,37 @@ class PlannedSegment:
         )
 
     def path(self, work: AnyPath) -> AnyPath:
-        """Return the stem of its files."""
+        """Return the stem of the segment's files."""
         return join_checked(work, self.folder, self.stem)
 
     @property
     def within(self) -> Range:
-        """The range of the order that holds its rows."""
+        """The range of the order that the rows are in."""
         return Range.of(self.index, self.total)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Earlier:
-    """The files of an earlier generation that dedup reads: paths, relative to the output.
+class PreviousGeneration:
+    """The signature tables of an earlier generation: paths, relative to the output.
 
-    The k-th of n tables holds the hashes, or the orders, of Range.of(k, n).
+    Table k of n holds the hashes, or the orders, of Range.of(k, n).
     """
 
     name: str
-    """Of the generation."""
     exact: tuple[str, ...]
     bands: tuple[tuple[str, ...], ...] = ()
-    """The tables of each band; none without --dedup minhash or without documents."""
+    """The tables of each band; empty without --dedup minhash or without documents."""
     slots: tuple[str, ...] = ()
     has_erased: bool = False
-    """Whether there are hashes of erased texts in its tables."""
+    """Whether the tables have hashes of erased texts."""
 
     @classmethod
-    def of(cls, generation: Generation, *, dedup: str) -> "Earlier":
+    def of(cls, generation: Generation, *, dedup: str) -> "PreviousGeneration":
         """Return the signature tables of a generation.
 
         Args:
-            generation: One of the dataset's.
-            dedup: none, exact or minhash, as --dedup says.
+            generation: A generation of the dataset.
+            dedup: The value of --dedup: none, exact or minhash.
 
         Raises:
             UserError: Dedup of near-duplicates needs bands, which the generation lacks.
@@ -92,16 +91,16 @@ class Earlier:
         slots = groups.get("slots", ())
         if dedup != "none" and not groups and any(table.rows for table in generation.audit):
             raise UserError(
-                f"generation {generation.name} of this dataset has no signatures, by which "
-                f"--dedup {dedup} would know its documents. Make the dataset again, once, with "
-                "--overwrite and all of its input; after that it can be appended to."
+                f"generation {generation.name} of this dataset has no signatures, which --dedup "
+                f"{dedup} needs to recognize its documents. Build the dataset again with "
+                "--overwrite and all of its input; after that you can append to it."
             )
         if dedup == "minhash" and groups and not (bands and slots):
             raise UserError(
-                f"generation {generation.name} of this dataset was made by an older corpusmill: it "
-                "has no bands and slots in its signatures, with which --dedup minhash compares new "
-                "documents. Make the dataset again, once, with --overwrite and all of its input; "
-                "after that it can be appended to."
+                f"generation {generation.name} of this dataset was made by an older corpusmill: "
+                "its signatures lack the bands and slots that --dedup minhash compares new "
+                "documents with. Build the dataset again with --overwrite and all of its input; "
+                "after that you can append to it."
             )
         return cls(
             name=generation.name,
@@ -113,7 +112,7 @@ class Earlier:
 
 
 def _by_kind(tables: Iterable[TableEntry]) -> dict[str, tuple[str, ...]]:
-    """Return the paths of signature tables by the part of their names before the number."""
+    """Return the paths of signature tables by kind: the part of the name before the number."""
     groups: dict[str, tuple[str, ...]] = {}
     for path in sorted(table.path for table in tables):
         kind = PurePosixPath(path).stem.rpartition("-")[0]
@@ -123,23 +122,23 @@ def _by_kind(tables: Iterable[TableEntry]) -> dict[str, tuple[str, ...]]:
 
 @dataclass(frozen=True, kw_only=True)
 class SegmentIndex:
-    """The segments of a run, numbered by their place in this list, and what is made of them."""
+    """The segments of a run, numbered by their place in this list, and the generation to make."""
 
     generation: str
-    """Name of the folder of shards."""
+    """The name of the generation, which is the folder of its shards."""
     fingerprint: str
-    """Hash of the semantic options, models and inputs."""
+    """The hash of the semantic options, models and inputs."""
     dtype: str
-    """Type of a token."""
+    """The type of a token."""
     texts: bool
     """Whether the segments hold the texts of dropped documents."""
-    segments: tuple[PlannedSegment, ...]
-    earlier: tuple[Earlier, ...] = ()
-    """The generations that the dataset has, oldest first: their documents rank before all here."""
+    segments: tuple[SegmentEntry, ...]
+    previous: tuple[PreviousGeneration, ...] = ()
+    """The earlier generations of the dataset, oldest first; their documents precede new ones."""
 
     @cached_property
     def name(self) -> str:
-        """A hash of everything in the plan, which takes a while: the name of every item has it."""
+        """The hash of the whole index, which is part of the name of every item; slow to compute."""
         return hashlib.sha256(canonical(to_json(self))).hexdigest()[:24]
 
     @property
@@ -154,7 +153,7 @@ class SegmentIndex:
     def stems(
         self, work: AnyPath, source: str, *, within: Range = EVERYTHING
     ) -> dict[int, AnyPath]:
-        """Return the stems of the files of a source's segments in a range, by number."""
+        """Return the stems of a source's segments that overlap a range, by number."""
         return {
             number: self.segments[number].path(work)
             for number in self.numbers(source)
@@ -162,20 +161,20 @@ class SegmentIndex:
         }
 
     def paths(self, work: AnyPath, suffix: str) -> list[AnyPath]:
-        """Return the paths of one file of every segment, by number."""
+        """Return the path of the file with a suffix of every segment, by number."""
         return [with_suffix(segment.path(work), suffix) for segment in self.segments]
 
     def save(self, work: AnyPath) -> None:
-        """Write the plan where `load_index` finds it."""
+        """Write the index to the file that `load_index` reads."""
         write_json(_path(work, self.name), to_json(self))
 
 
 @lru_cache(maxsize=2)
 def load_index(work: AnyPath, name: str) -> SegmentIndex:
-    """Return the plan with a name.
+    """Return the index with a name.
 
     Raises:
-        DamageError: There is no such plan.
+        DamageError: The file is missing or damaged.
     """
     path = _path(work, name)
     try:
@@ -188,10 +187,10 @@ def _path(work: AnyPath, name: str) -> AnyPath:
     return work / "plan" / f"{name}.json"
 
 
-TASKS_VERSION = 8
-"""Raised with every change to the code that changes what dedup, merge or ranges write."""
+DEDUP_MERGE_VERSION = 8
+"""Raised with every change to the code that changes the output of dedup, ranges or merge."""
 
 
 def item_name(*parts: Any) -> str:
-    """Return the name of an item: a hash of everything that decides what it writes."""
-    return hashlib.sha256(canonical([*parts, TASKS_VERSION])).hexdigest()[:24]
+    """Return the name of an item: a hash of everything that determines its output."""
+    return hashlib.sha256(canonical([*parts, DEDUP_MERGE_VERSION])).hexdigest()[:24]

@@ -15,7 +15,7 @@ DUPLICATE = "duplicate"
 NEAR_DUPLICATE = "near-duplicate"
 """The reason for dropping a document that is similar to another one of the run."""
 
-REJECTS = frozenset(
+QUARANTINE_REASONS = frozenset(
     {
         # from the reader
         "bad-utf8", "bad-json", "not-an-object", "truncated", "too-long",
@@ -26,23 +26,23 @@ REJECTS = frozenset(
 )  # fmt: skip
 """The reasons that quarantine a record; any other reason drops it."""
 
-RAW = pa.field("raw", pa.large_binary())
+RAW_HEAD = pa.field("raw", pa.large_binary())
 """The column of quarantined rows with the first 64 KiB of the record, where they are at hand."""
 
 CLEAN = pa.field("clean_level", pa.string())
 """The column of levels of cleaning, until the texts are cleaned; not there where all are usual."""
 
-NAME = pa.dictionary(pa.int32(), pa.large_string())
+CATEGORICAL = pa.dictionary(pa.int32(), pa.large_string())
 """Type of a string column with few distinct values."""
 
-PATH = pa.field("path", NAME)
+PATH = pa.field("path", CATEGORICAL)
 """The column with the path of each row's file, relative to its input: the rows of a batch may be of
 several files of one source."""
 
-SOURCE = pa.field("source", NAME)
+SOURCE = pa.field("source", CATEGORICAL)
 """The column with the name of each row's input, in batches of a pipeline of the user's."""
 
-REASON = pa.field("reason", NAME)
+REASON = pa.field("reason", CATEGORICAL)
 """The column of dropped and quarantined rows that says why, in such batches."""
 
 METRIC = b"corpusmill.metric"
@@ -51,7 +51,7 @@ METRIC = b"corpusmill.metric"
 ROWS = "rows"
 """The path of documents that come from no file."""
 
-READ = pa.schema(
+DOCUMENT_SCHEMA = pa.schema(
     [
         ("position", pa.int64()),
         ("length", pa.int64()),
@@ -83,8 +83,8 @@ class FilterResult:
     reasons: pa.Array
 
 
-def constant(value: str, rows: int) -> pa.Array:
-    """Return a column of NAME with one value."""
+def constant_column(value: str, rows: int) -> pa.Array:
+    """Return a column of CATEGORICAL with one value."""
     indices = pa.array(np.zeros(rows, np.int32))
     return pa.DictionaryArray.from_arrays(indices, pa.array([value], pa.large_string()))
 

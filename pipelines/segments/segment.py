@@ -4,7 +4,7 @@
     .documents   one row per document, in the same order
     .bins        documents and tokens before each of 4,096 even bins of the order hash
     .holdout     the documents' holdout hashes, sorted, with their rows and orders
-    .hashes      text hashes, and for near-duplicates .slots and .bands (sieve.py)
+    .hashes      text hashes, and for near-duplicates .slots and .bands (segment_dedup.py)
     .audit       one row for every record read, sorted by order
     .rejects     the records that could not be read: place, reason, first bytes
     .examples    for each reason the documents of smallest order, for the report
@@ -26,7 +26,7 @@ from shards.storage.remote import AnyPath
 
 NUM_BINS = 4096
 
-REJECT = pa.schema(
+REJECT_SCHEMA = pa.schema(
     [
         ("order", pa.uint64()),
         ("path", pa.large_string()),
@@ -40,7 +40,7 @@ REJECT = pa.schema(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SieveCounts:
+class DedupCounts:
     """The files of a segment that dedup reads."""
 
     texts: int = 0
@@ -64,7 +64,7 @@ class Segment:
     tallies: tuple[Tally, ...]
     files: Mapping[str, FileEntry]
     """By suffix; a later run checks them before it uses the segment."""
-    sieved: SieveCounts = field(default_factory=SieveCounts)
+    dedup_counts: DedupCounts = field(default_factory=DedupCounts)
     shortest: int = 0
     """Tokens of its shortest document."""
     unknown: Mapping[str, UnknownTokens] = field(default_factory=dict)

@@ -3,7 +3,7 @@
 import pyarrow as pa
 
 from pipelines.dedup.fingerprint import Fingerprinter
-from pipelines.dedup.sieve import pack_signatures
+from pipelines.dedup.segment_dedup import pack_signatures
 from pipelines.segments.rows import FilterResult, whole_texts
 from pipelines.steps.step import Step, no_reasons
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from pipelines.corpus.languages import LANGUAGES, MODEL_PAGE, parse_languages
 from pipelines.libraries import library_version, verified
-from pipelines.segments.rows import NAME, FilterResult
+from pipelines.segments.rows import CATEGORICAL, FilterResult
 from pipelines.steps.fasttext import (
     LABEL_PREFIX,
     FastTextClassifier,
@@ -293,7 +293,7 @@ class IdentifyStep(Step):
             else UNSURE if unsure else None
             for label, unsure in zip(labels, low.tolist(), strict=True)
         ]  # fmt: skip
-        found = pa.array(labels, pa.large_string()).cast(NAME)
+        found = pa.array(labels, pa.large_string()).cast(CATEGORICAL)
         batch = batch.append_column("language", found).append_column("score", pa.array(scores))
         column = pa.array(reasons, pa.string())
         if not self.measure_only:

@@ -13,7 +13,15 @@ from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
 from pipelines.execute.figures import NAMESPACE
 from pipelines.read.record import WHOLE_BYTES
-from pipelines.segments.rows import DROPPED, METRIC, QUARANTINED, RAW, REASON, REJECTS, FilterResult
+from pipelines.segments.rows import (
+    DROPPED,
+    METRIC,
+    QUARANTINE_REASONS,
+    QUARANTINED,
+    RAW_HEAD,
+    REASON,
+    FilterResult,
+)
 from shards.errors import UserError
 
 
@@ -71,24 +79,24 @@ def tagged_outputs(
     for verdict in verdicts:
         reasons = verdict.reasons.to_pylist()
         for reason in sorted(set(reasons)):
-            kind = QUARANTINED if reason in REJECTS else DROPPED
+            kind = QUARANTINED if reason in QUARANTINE_REASONS else DROPPED
             increment_counter(f"records {kind}", reasons.count(reason))
             increment_counter(f"records {kind} ({reason})", reasons.count(reason))
         rows = _marked(verdict.batch, metrics)
         rows = rows.append_column(REASON, verdict.reasons.cast(REASON.type))
-        bad = pa.array([reason in REJECTS for reason in reasons], pa.bool_())
+        bad = pa.array([reason in QUARANTINE_REASONS for reason in reasons], pa.bool_())
         rejected = rows.filter(bad)
-        if RAW.name in rows.schema.names:
-            raws = rejected[RAW.name]
-            rows, rejected = (one.drop_columns([RAW.name]) for one in (rows, rejected))
+        if RAW_HEAD.name in rows.schema.names:
+            raws = rejected[RAW_HEAD.name]
+            rows, rejected = (one.drop_columns([RAW_HEAD.name]) for one in (rows, rejected))
         else:
             heads = [text.encode()[:WHOLE_BYTES] for text in rejected["text"].to_pylist()]
-            raws = pa.array(heads, RAW.type)
+            raws = pa.array(heads, RAW_HEAD.type)
         dropped = rows.filter(pc.invert(bad))
         if dropped.num_rows:
             yield beam.TaggedOutput(DROPPED, dropped)
         if rejected.num_rows:
-            yield beam.TaggedOutput(QUARANTINED, rejected.append_column(RAW, raws))
+            yield beam.TaggedOutput(QUARANTINED, rejected.append_column(RAW_HEAD, raws))
     if kept.num_rows:
         yield _marked(kept, metrics)
 

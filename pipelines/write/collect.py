@@ -22,14 +22,14 @@ from pipelines.segments.audit import audit_schema
 from pipelines.segments.identity import mixed
 from pipelines.segments.rows import (
     CLEAN,
+    DOCUMENT_SCHEMA,
     METRIC,
     PATH,
-    RAW,
-    READ,
+    RAW_HEAD,
     REASON,
     SOURCE,
     FilterResult,
-    constant,
+    constant_column,
 )
 from pipelines.segments.segment import Segment
 from pipelines.segments.unknown import UNKNOWN
@@ -106,7 +106,7 @@ class Collect(beam.DoFn):
         self._fingerprint = self._sink.fingerprint.loaded()
         self._clock = CpuClock()
         if self._dropped:
-            empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*READ, PATH]))
+            empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*DOCUMENT_SCHEMA, PATH]))
             steps = [self._sink.tokenize.loaded(), self._fingerprint]
             self._nothing, _ = apply_steps(_whole(empty), steps, self._clock)
             """No rows, with the columns of those that are kept."""
@@ -186,7 +186,8 @@ class Collect(beam.DoFn):
 def _columns(schema: pa.Schema) -> Columns:
     """Return the columns with their types, except of those that ReadCorpus gives."""
     return tuple(
-        (field.name, "" if field.name in READ.names else str(field.type)) for field in schema
+        (field.name, "" if field.name in DOCUMENT_SCHEMA.names else str(field.type))
+        for field in schema
     )
 
 
@@ -234,7 +235,7 @@ def _digest(rows: pa.RecordBatch, reasons: pa.Array) -> int:
 
 _FOLLOWING = frozenset(
     {"position", "length", "ordinal", "order", "holdout", PATH.name}
-    | {"text", "prompt", "tokens", UNKNOWN, "hash_high", "hash_low", "signature", RAW.name}
+    | {"text", "prompt", "tokens", UNKNOWN, "hash_high", "hash_low", "signature", RAW_HEAD.name}
 )
 """Columns that a hash of a row need not read: `order` is one of the identity, which is most of
 them, and tokens are read apart."""
@@ -254,7 +255,7 @@ def _verdict(rows: pa.RecordBatch) -> FilterResult:
 def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:
     """Return rows with the columns of all steps that a pipeline may have left out."""
     missing = {
-        "language": constant("", rows.num_rows),
+        "language": constant_column("", rows.num_rows),
         "score": pa.nulls(rows.num_rows, pa.float32()),
         "repaired": pa.nulls(rows.num_rows, pa.bool_()),
     }
@@ -266,7 +267,9 @@ def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:
 
 def _check(batch: pa.RecordBatch) -> None:
     missing = [
-        name for name in (*READ.names, SOURCE.name, PATH.name) if name not in batch.schema.names
+        name
+        for name in (*DOCUMENT_SCHEMA.names, SOURCE.name, PATH.name)
+        if name not in batch.schema.names
     ]
     if missing:
         raise UserError(

@@ -27,8 +27,8 @@ import pyarrow as pa
 
 from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
-from pipelines.dedup.plan import Dedup, Deduplicated
-from pipelines.dedup.sieve import Sieve, pack_signatures
+from pipelines.dedup.plan import DedupPlan, DedupResult
+from pipelines.dedup.segment_dedup import SegmentDedup, pack_signatures
 from pipelines.execute.notes import Notes
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.stage import (
@@ -42,7 +42,7 @@ from pipelines.execute.stage import (
 from pipelines.plans import KINDS, STAGES
 from pipelines.process.processor import Job
 from pipelines.segments.identity import holdout_hashes, order_hashes, sample_hashes
-from pipelines.segments.index import Earlier, PlannedSegment, SegmentIndex, load_index
+from pipelines.segments.index import PreviousGeneration, SegmentEntry, SegmentIndex, load_index
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
 from shards.range import EVERYTHING
@@ -78,26 +78,26 @@ def generate(folder: Path, ids: range, total: int) -> None:
     """Write the files of segments and a plan, as the map would, of some of `total` documents."""
     starts = range(ids.start, ids.stop, SEGMENT_DOCUMENTS)
     parts = (np.arange(at, min(at + SEGMENT_DOCUMENTS, ids.stop)) for at in starts)
-    write_plan(folder, (Sieve(documents(part, total)) for part in parts))
+    write_plan(folder, (SegmentDedup(documents(part, total)) for part in parts))
 
 
-def write_plan(folder: Path, sieves: Iterable[Sieve]) -> None:
+def write_plan(folder: Path, dedupers: Iterable[SegmentDedup]) -> None:
     """Write the files of segments, one after the other, and a plan."""
     planned = []
-    for number, sieve in enumerate(sieves):
+    for number, deduper in enumerate(dedupers):
         stem = folder / WORK / "map" / f"s{number:05}"
         planned.append(
-            PlannedSegment(
+            SegmentEntry(
                 stem=stem.name,
                 source="s",
-                rows=len(sieve.kept),
-                documents=int(sieve.kept.sum()),
+                rows=len(deduper.kept),
+                documents=int(deduper.kept.sum()),
                 tokens=0,
                 longest=1,
                 rejects=0,
                 held_bytes=0,
                 table_bytes=0,
-                sieved=sieve.write(stem),
+                dedup_counts=deduper.write(stem),
             )
         )
     plan = SegmentIndex(
@@ -165,11 +165,11 @@ def measure_append(existing: Sequence[int]) -> str:
             made = SimpleNamespace(
                 name=GENERATION, signatures=found.signatures, audit=(), accounting={}
             )
-            earlier = (Earlier.of(made, dedup="minhash"),)
+            earlier = (PreviousGeneration.of(made, dedup="minhash"),)
             shutil.rmtree(folder / WORK)
         generate(folder, range(number, number + NEW), number + NEW)
         plan = load_index(folder / WORK, (folder / "plan").read_text())
-        grown = replace(plan, generation="g0002-00000000", earlier=earlier)
+        grown = replace(plan, generation="g0002-00000000", previous=earlier)
         grown.save(folder / WORK)
         (folder / "plan").write_text(grown.name)
         tables = [*folder.glob("g*/signatures/*.arrow")]
@@ -190,7 +190,7 @@ def _forget(path: Path) -> None:
     os.close(descriptor)
 
 
-def run(folder: Path, options: WudaoOptions) -> Deduplicated:
+def run(folder: Path, options: WudaoOptions) -> DedupResult:
     """Return the result of dedup of a folder that generate() made."""
     silence_beam()
     plan = load_index(folder / WORK, (folder / "plan").read_text())
@@ -204,7 +204,7 @@ def run(folder: Path, options: WudaoOptions) -> Deduplicated:
             do_here(notes, stage.name, kind, job, listed, runner)
             return records_of(notes, kind, stage)
 
-        stages = Dedup(plan, dedup=options.dedup, threshold=options.minhash_threshold).stages()
+        stages = DedupPlan(plan, dedup=options.dedup, threshold=options.minhash_threshold).stages()
         return RunningPlan(stages, answer, STAGES).result()
 
 
@@ -271,15 +271,15 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
                       "signature": pack_signatures(sign(texts))})  # fmt: skip
     parts = [np.arange(at, len(texts), NUM_SEGMENTS) for at in range(NUM_SEGMENTS)]
     parts = [part[np.argsort(order[part])] for part in parts]
-    sieves = [Sieve(table.take(part)) for part in parts]
-    write_plan(folder, sieves)
+    dedupers = [SegmentDedup(table.take(part)) for part in parts]
+    write_plan(folder, dedupers)
     found = run(folder, WudaoOptions(dedup="minhash", minhash_threshold=threshold))
     gone = np.zeros(len(texts), bool)
-    for part, sieve in zip(parts, sieves, strict=True):
-        gone[part[~sieve.kept]] = True
+    for part, deduper in zip(parts, dedupers, strict=True):
+        gone[part[~deduper.kept]] = True
     drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], EVERYTHING)
-    for number, (part, sieve) in enumerate(zip(parts, sieves, strict=True)):
-        gone[part[sieve.kept][drops.rows(number)]] = True
+    for number, (part, deduper) in enumerate(zip(parts, dedupers, strict=True)):
+        gone[part[deduper.kept][drops.rows(number)]] = True
     shutil.rmtree(folder)
     return gone
 
@@ -305,7 +305,8 @@ def _main() -> None:
     started = time.monotonic()
     options = WudaoOptions(dedup=dedup, workers=int(workers))
     found = run(Path(folder), options)
-    print(f"{time.monotonic() - started:.1f} {found.dropped('s')} {found.known('s')}")
+    seen = sum(sum(record.seen_before["s"].values()) for record in found.records)
+    print(f"{time.monotonic() - started:.1f} {found.dropped('s')} {seen}")
 
 
 if __name__ == "__main__":

@@ -40,5 +40,5 @@ UNSEEN = {
     "cc261942dfa29d22": f"pipelines/steps/fasttext.py, 0x9E…: {_COST}, a worse scatter",
     "b8024ffa3f3dfbcf": f"trainer/tasks/figures.py, f1: {_SAME}, it is symmetric",
     "5a6664af55463674": f"trainer/tasks/superglue.py, _overlap: {_SAME}, it is symmetric",
-    "824a086cb5060e25": f"pipelines/merge/ranges.py, the members of a range: {_COST}, more ranges",
+    "cab016d9db6232fd": f"pipelines/merge/ranges.py, the segments of a range: {_COST}, more ranges",
 }

@@ -26,12 +26,12 @@ _PER_TASK = (
     "plan.CANDIDATES_PER_ITEM",
     "plan.SLOTS_PER_ITEM",
     "plan.DROPS_PER_ITEM",
-    "earlier.CANDIDATES_AT_ONCE",
+    "previous.CANDIDATES_AT_ONCE",
 )
 _AT_ONCE = (
     "exact.BLOCK_ROWS",
-    "earlier.BLOCK_ROWS",
-    *(f"{name}.PAIRS_AT_ONCE" for name in ("near", "bands", "earlier")),
+    "previous.BLOCK_ROWS",
+    *(f"{name}.PAIRS_AT_ONCE" for name in ("near", "bands", "previous")),
 )
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.report.page import page
-from pipelines.segments.rows import REJECTS
+from pipelines.segments.rows import QUARANTINE_REASONS
 from shards.commands.output import visible
 from shards.manifest import read_manifest
 from shards.view.labels import chinese, metric_words, reason_words
@@ -53,7 +53,7 @@ OTHER_REASONS = (
 ROOT = Path(__file__).parents[3]
 
 
-@pytest.mark.parametrize("reason", [*REASONS, *sorted(REJECTS), *OTHER_REASONS])
+@pytest.mark.parametrize("reason", [*REASONS, *sorted(QUARANTINE_REASONS), *OTHER_REASONS])
 def test_every_reason_has_a_sentence_in_both_languages(reason: str) -> None:
     words = reason_words(reason)
     assert words

@@ -1,30 +1,31 @@
-"""Dedup within a file of a segment: equal texts are dropped at once, and all others are handed on.
+"""Exact dedup within each input file of a segment, and the files for dedup across segments.
 
     .hashes   the distinct text hashes of each file, sorted, with order, row and number of copies
     .slots    the signed documents: order, row, slots          (near-duplicates only, bands.py)
-    .bands    their bands' hashes, sorted, by signer           (near-duplicates only, bands.py)
+    .bands    the hashes of their bands, sorted                (near-duplicates only, bands.py)
 
-Rows are those of .documents. Which documents share a segment decides nothing: of equal texts the
-first of all is the first of its file, too. Of similar texts it may be another one, with which some
-of them have less in common, so these are compared over all segments only (near.py). Equal texts of
-several files are left to dedup, so that what a file adds to the tokens of a source, by which shards
-and generations are cut, does not depend on the files that share its segment.
+Rows are those of .documents. The result of dedup does not depend on which documents share a
+segment: the first document of the corpus with a text is also the first one of its file. This is not
+so for similar texts, because similarity is not transitive; they are only compared across all
+segments (near.py). Equal texts of several files of a segment are left to the later stage as well,
+so that the tokens that a file adds to a source do not depend on the other files of its segment:
+these tokens decide how shards and generations are cut.
 """
 
 import numpy as np
 import pyarrow as pa
 
-from pipelines.dedup.bands import Signers, write_bands, write_slots
+from pipelines.dedup.bands import SignedDocuments, write_bands, write_slots
 from pipelines.dedup.exact import MAX_COPIES, run_starts
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, Signatures
 from pipelines.segments.rows import DUPLICATE
-from pipelines.segments.segment import SieveCounts, with_suffix
+from pipelines.segments.segment import DedupCounts, with_suffix
 from shards.storage.files import FileEntry
 from shards.storage.remote import AnyPath
 from shards.tables import write_table
 
 SIGNATURE = pa.binary(8 * NUM_BANDS + NUM_SLOTS)
-"""A signature between the stages: the bands, little-endian, and the slots; null if not signed."""
+"""The type of a packed signature: the bands, little-endian, then the slots; null if not signed."""
 
 
 def pack_signatures(signatures: Signatures) -> pa.Array:
@@ -38,22 +39,22 @@ def pack_signatures(signatures: Signatures) -> pa.Array:
 
 
 def _rows(packed: pa.Array) -> np.ndarray:
-    """Return a column of SIGNATURE as uint8[n, width]; what stands for null is arbitrary."""
+    """Return a column of SIGNATURE as uint8[n, width]; rows of nulls are arbitrary."""
     width = SIGNATURE.byte_width
     data = np.frombuffer(packed.buffers()[1] or b"", np.uint8)
     return data[packed.offset * width :][: len(packed) * width].reshape(-1, width)
 
 
-class Sieve:
+class SegmentDedup:
     """Dedup among the documents of each file of one segment."""
 
     def __init__(self, documents: pa.Table, *, files: np.ndarray | None = None) -> None:
         """Find the equal texts.
 
         Args:
-            documents: Sorted by order, with hash_high and hash_low; near-duplicates are prepared
-                for if there is a column `signature` of SIGNATURE.
-            files: int[n], the number of each one's file; None: all are of one.
+            documents: Sorted by order, with hash_high and hash_low; with a column `signature` of
+                type SIGNATURE, files for near-duplicates are written too.
+            files: int[n], the number of each document's file; None if there is one file.
         """
         self._order = documents["order"].to_numpy()
         self._high, self._low = (documents[f"hash_{half}"].to_numpy() for half in ("high", "low"))
@@ -64,20 +65,20 @@ class Sieve:
         self._by_hash = np.lexsort(keys)
         self._first = run_starts(*(key[self._by_hash] for key in keys))
         self.kept = np.zeros(len(self._order), bool)
-        """bool[n]: its text is not that of a document of its file before."""
+        """bool[n]: whether no earlier document of the same file has the text."""
         self.kept[self._by_hash[self._first]] = True
         self.files: dict[str, FileEntry] = {}
-        """The entries of the files that were written, by suffix."""
+        """The files that `write` has written, by suffix."""
         near = "signature" in documents.column_names
         self._signatures = documents["signature"] if near else None
 
     @property
     def reasons(self) -> pa.Array:
-        """Why each document is dropped, null where it is kept."""
+        """The reason why each document is dropped; null if it is kept."""
         return pa.array(np.full(len(self.kept), DUPLICATE), pa.string(), mask=self.kept)
 
-    def write(self, stem: AnyPath) -> SieveCounts:
-        """Write the files of a segment that dedup reads, and return their contents."""
+    def write(self, stem: AnyPath) -> DedupCounts:
+        """Write the files of a segment that dedup reads, and return their counts."""
         row = (np.cumsum(self.kept) - 1).astype(np.uint32)
         starts = np.flatnonzero(self._first)
         distinct = self._by_hash[starts]
@@ -91,11 +92,11 @@ class Sieve:
         }
         self.files["hashes"] = write_table(with_suffix(stem, "hashes"), pa.table(hashes))
         if self._signatures is None:
-            return SieveCounts(texts=len(distinct))
-        signers = np.flatnonzero(self._signatures.is_valid().to_numpy() & self.kept)
-        raw = _rows(self._signatures.combine_chunks())[signers]
+            return DedupCounts(texts=len(distinct))
+        signed = np.flatnonzero(self._signatures.is_valid().to_numpy() & self.kept)
+        raw = _rows(self._signatures.combine_chunks())[signed]
         bands = np.ascontiguousarray(raw[:, : 8 * NUM_BANDS]).view("<u8")
-        slots = Signers(self._order[signers], row[signers], raw[:, 8 * NUM_BANDS :])
+        slots = SignedDocuments(self._order[signed], row[signed], raw[:, 8 * NUM_BANDS :])
         self.files["slots"] = write_slots(with_suffix(stem, "slots"), slots)
         self.files["bands"] = write_bands(with_suffix(stem, "bands"), [*bands.T], order=slots.order)
-        return SieveCounts(texts=len(distinct), signed=len(signers))
+        return DedupCounts(texts=len(distinct), signed=len(signed))
