@@ -23,8 +23,8 @@ from pipelines.corpus.code import check_unchanged
 from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
-from pipelines.corpus.recipe import corpus_module, corpus_names, load_recipe
-from pipelines.corpus.sources import other_modules
+from pipelines.corpus.sources import user_corpus_modules
+from pipelines.corpus.spec import corpus_module, corpus_names, load_spec
 from pipelines.execute.runner import level_kept
 from pipelines.job.command import checked, run_corpus
 from pipelines.quality import QualityRules
@@ -215,7 +215,7 @@ def _checked_options(
     else:
         module = _module_of(corpus)
         options = options_of_call(
-            load_recipe(module).options, values, module=module, runner_flags=runner_flags
+            load_spec(module).options, values, module=module, runner_flags=runner_flags
         )
     if options.watch:
         raise UserError(
@@ -224,15 +224,15 @@ def _checked_options(
         )
     filters = (parse_filter(spec).module for spec in options.filter)
     quality = QualityRules.parse(options.quality, options.threshold, labels=None)
-    for named in (module, *filters, *quality.custom_code, *other_modules(options)):
+    for named in (module, *filters, *quality.custom_code, *user_corpus_modules(options)):
         _check_not_script(named)
         if named in sys.modules:
             check_unchanged(named)
-    return module, checked(replace(options, plan=options.plan or plan), load_recipe(module))
+    return module, checked(replace(options, plan=options.plan or plan), load_spec(module))
 
 
 def _module_of(corpus: str | ModuleType) -> str:
-    """Return the name of the module that holds a corpus as RECIPE."""
+    """Return the name of the module that holds a corpus as CORPUS."""
     name = corpus if isinstance(corpus, str) else corpus.__name__
     _check_not_script(name)
     importlib.invalidate_caches()  # a notebook cell may have just written the module
@@ -241,7 +241,7 @@ def _module_of(corpus: str | ModuleType) -> str:
         return module
     raise UserError(
         f"there is no corpus {name!r}: {expected(name, corpus_names(), most=1)}, or the name of a "
-        "module that has a Recipe called RECIPE and can be imported from here"
+        "module that has a CorpusSpec called CORPUS and can be imported from here"
     )
 
 

@@ -11,15 +11,14 @@ from typing import Any
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
     Rejected,
-    always,
     option,
     optional_text,
-    strings,
+    text_columns,
 )
 from pipelines.job.command import main
 from pipelines.read.names import JSON_FILES
@@ -31,7 +30,7 @@ _FIELDS = ("title", "abstract", "content")
 class BaikeOptions(Options):
     """The options of pipelines.baike."""
 
-    separator: str = option("", decides=SEGMENTS, metavar="TEXT")
+    separator: str = option("", affects=SEGMENTS, metavar="TEXT")
     """Separator between the parts of an article."""
 
 
@@ -44,13 +43,13 @@ def documents(record: Mapping[str, Any], options: BaikeOptions) -> tuple[Documen
     return (Document(text, {"title": parts[0]}),)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="baike",
     about="Clean, filter, deduplicate, tokenize and shuffle Baike into token shards.",
     pattern=JSON_FILES,
     options=BaikeOptions,
-    reading=always(InputFormat(text_fields=("content", "title"))),
-    provenance=strings("title"),
+    input_format=InputFormat(text_fields=("content", "title")),
+    provenance=text_columns("title"),
     documents=documents,
 )
 

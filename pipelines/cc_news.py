@@ -12,17 +12,16 @@ from typing import Any
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
-    always,
     as_text,
     count,
     option,
     optional_text,
     required_text,
-    strings,
+    text_columns,
 )
 from pipelines.job.command import main
 from pipelines.read.names import JSON_FILES
@@ -34,7 +33,7 @@ _ORIGIN = {"url": "url", "date_publish": "date", "source_domain": "domain"}
 class CcNewsOptions(Options):
     """The options of pipelines.cc_news."""
 
-    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    min_chars: int = option(101, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters per document."""
 
 
@@ -48,13 +47,13 @@ def documents(record: Mapping[str, Any], options: CcNewsOptions) -> tuple[Docume
     return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="cc_news",
     about="Clean, filter, deduplicate, tokenize and shuffle CC-News into token shards.",
     pattern=JSON_FILES,
     options=CcNewsOptions,
-    reading=always(InputFormat(text_fields=("maintext",))),
-    provenance=strings(*_ORIGIN.values()),
+    input_format=InputFormat(text_fields=("maintext",)),
+    provenance=text_columns(*_ORIGIN.values()),
     documents=documents,
 )
 

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 
 import numpy as np
 
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.job.output import check_apart
 from pipelines.read.files import InputFile, input_paths, match_inputs, open_input
 from pipelines.read.formats import open_reader

@@ -14,11 +14,10 @@ import pyarrow as pa
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
-    always,
     as_text,
     count,
     option,
@@ -49,7 +48,7 @@ _PYTHON_TYPES = {pa.float64(): (float, int), pa.int64(): (int,)}
 class FinewebOptions(Options):
     """The options of pipelines.fineweb."""
 
-    min_chars: int = option(1, decides=SEGMENTS, metavar="N", type=count)
+    min_chars: int = option(1, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters per document."""
 
 
@@ -74,13 +73,13 @@ def _fits(value: Any, data_type: pa.DataType) -> bool:
     return type(value) is not int or value in _INTEGERS[data_type]
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="fineweb",
     about="Clean, filter, deduplicate, tokenize and shuffle FineWeb into token shards.",
     pattern="*.parquet",
     options=FinewebOptions,
-    reading=always(InputFormat(format="parquet", text_fields=("text",))),
-    provenance=lambda _: PROVENANCE,
+    input_format=InputFormat(format="parquet", text_fields=("text",)),
+    provenance=PROVENANCE,
     documents=documents,
     group="dump",
 )

@@ -11,16 +11,15 @@ from typing import Any
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
-    always,
     as_text,
     count,
     option,
     required_text,
-    strings,
+    text_columns,
 )
 from pipelines.job.command import main
 from pipelines.read.names import TEXT_FILES
@@ -34,7 +33,7 @@ class OpenwebtextOptions(Options):
 
     languages: tuple[str, ...] = field(default=("en",), metadata=_METADATA["languages"])
     language_threshold: float = field(default=0.0, metadata=_METADATA["language_threshold"])
-    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    min_chars: int = option(101, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters per document."""
 
 
@@ -45,13 +44,13 @@ def documents(record: Mapping[str, Any], options: OpenwebtextOptions) -> tuple[D
     return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="openwebtext",
     about="Clean, filter, deduplicate, tokenize and shuffle OpenWebText into token shards.",
     pattern=TEXT_FILES,
     options=OpenwebtextOptions,
-    reading=always(InputFormat(text_fields=("text",), fields=("text", "url"))),
-    provenance=strings("url"),
+    input_format=InputFormat(text_fields=("text",), fields=("text", "url")),
+    provenance=text_columns("url"),
     documents=documents,
 )
 

@@ -10,16 +10,15 @@ from typing import Any
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
     Rejected,
-    always,
     names,
     option,
     required_text,
-    strings,
+    text_columns,
 )
 from pipelines.corpus.clean_level import WHITESPACE
 from pipelines.job.command import main
@@ -61,14 +60,14 @@ _NAME = re.compile(
 class PileOptions(Options):
     """The options of pipelines.pile."""
 
-    recipe: str = option("all", decides=SEGMENTS, choices=("all", "glm"))
+    subsets: str = option("all", affects=SEGMENTS, choices=("all", "glm"))
     """Subsets to use: all, or glm, which leaves out seven and uses 30 % of PubMed Central, ArXiv
     and FreeLaw."""
-    allow: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
+    allow: tuple[str, ...] = option((), affects=SEGMENTS, metavar="LIST", type=names)
     """Use only these subsets."""
-    deny: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
+    deny: tuple[str, ...] = option((), affects=SEGMENTS, metavar="LIST", type=names)
     """Leave out these subsets."""
-    keep: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
+    keep: tuple[str, ...] = option((), affects=SEGMENTS, metavar="LIST", type=names)
     """Use a share of a subset: NAME=SHARE, as in ArXiv=0.3. A smaller share is contained in every
     larger one."""
 
@@ -79,13 +78,13 @@ class PileOptions(Options):
     @property
     def takes_all(self) -> bool:
         """Whether every subset is taken completely."""
-        return self.recipe == "all" and not (self.allow or self.deny or self.keep)
+        return self.subsets == "all" and not (self.allow or self.deny or self.keep)
 
     def share(self, subset: str) -> float:
         """Return the share of a subset that is taken; 1 for names outside the 22 subsets."""
         if subset in self.deny or (self.allow and subset not in self.allow):
             return 0.0
-        usual = GLM_SHARES.get(subset, 1.0) if self.recipe == "glm" else 1.0
+        usual = GLM_SHARES.get(subset, 1.0) if self.subsets == "glm" else 1.0
         return parse_shares(self.keep).get(subset, usual)
 
 
@@ -161,14 +160,14 @@ def is_taken(text: str, share: float, *, seed: int) -> bool:
     return int.from_bytes(digest, "little") < hash_bound(share)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="pile",
     about="Clean, filter, deduplicate, tokenize and shuffle the Pile into token shards.",
     # Training files are 00 to 29; val and test, which are next to their folder, do not match.
     pattern=("[0-9][0-9].jsonl.zst", "[0-9][0-9].jsonl.gz", "[0-9][0-9].jsonl"),
     options=PileOptions,
-    reading=always(InputFormat(format="jsonl", text_fields=("text",))),
-    provenance=strings("subset"),
+    input_format=InputFormat(format="jsonl", text_fields=("text",)),
+    provenance=text_columns("subset"),
     documents=documents,
     group="subset",
 )

@@ -465,7 +465,7 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
     current = manifests.read_current_manifest(output) if grows_or_replaces else None
     base = current if spec.base else None
     identity: dict[str, Any] = {
-        "corpus": spec.corpus.recipe.name,
+        "corpus": spec.corpus.spec.name,
         "options": spec.semantic,
         "inputs": to_json(input_entries(records)),
     }
@@ -504,7 +504,7 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
     output, inputs = options.output, notes.get(FILES)
     made = describe(
         results,
-        corpus=spec.corpus.recipe.name,
+        corpus=spec.corpus.spec.name,
         options=spec.semantic,
         tokenizer=spec.chain.tokenizer,
         vocabulary=write_vocabulary(output, spec.chain.vocabulary),

@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
     Rejected,
     as_text,
     count,
@@ -23,7 +23,6 @@ from pipelines.corpus import (
 )
 from pipelines.corpus.fields import joined_text, value_at
 from pipelines.job.command import main
-from pipelines.read.input_format import Known
 from pipelines.read.names import TEXT_FILES
 from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import CLEAN, DOCUMENT_SCHEMA
@@ -51,20 +50,20 @@ RESERVED_COLUMNS = frozenset(
 class TextOptions(Options):
     """The options of pipelines.text."""
 
-    text_field: str = option("text", decides=SEGMENTS, metavar="NAME")
+    text_field: str = option("text", affects=SEGMENTS, metavar="NAME")
     """Field with the text; meta.body is the field body inside meta. A list of texts becomes one
     text with line feeds between them: paragraphs.body joins the body of all paragraphs."""
-    id_field: str = option("id", decides=SEGMENTS, metavar="NAME")
+    id_field: str = option("id", affects=SEGMENTS, metavar="NAME")
     """Field that identifies a record, which is kept as id."""
-    provenance: tuple[str, ...] = option((), decides=SEGMENTS, metavar="LIST", type=names)
+    provenance: tuple[str, ...] = option((), affects=SEGMENTS, metavar="LIST", type=names)
     """Further fields to keep with each document: FIELD, or COLUMN=FIELD to rename it."""
-    format: str = option("auto", decides=SEGMENTS, choices=("auto", *get_args(Known)))
+    format: str = option("auto", affects=SEGMENTS, choices=("auto", *get_args(BuiltinFormat)))
     """Format of the files: an array of objects (json), one object per line (jsonl), objects that
     span several lines (objects), one text per line (lines), one text per file (file), parquet or
     arrow. auto decides by each file's name or first bytes."""
-    newline: str = option("", decides=SEGMENTS, metavar="TEXT")
+    newline: str = option("", affects=SEGMENTS, metavar="TEXT")
     """Marker of a line break in plain text, such as '<n>'."""
-    min_chars: int = option(1, decides=SEGMENTS, metavar="N", type=count)
+    min_chars: int = option(1, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters per document."""
 
     def __post_init__(self) -> None:
@@ -105,7 +104,7 @@ def documents(record: Mapping[str, Any], options: TextOptions) -> tuple[Document
     return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
 
 
-def _reading(options: TextOptions) -> InputFormat:
+def _input_format(options: TextOptions) -> InputFormat:
     form: Any = options.format
     outer = options.text_field.partition(".")[0]
     kept = [field for _, field in _columns(options.provenance)]
@@ -131,12 +130,12 @@ def _named_fields(options: TextOptions) -> Mapping[str, str]:
     return {**named, **dict(zip(fields, flags, strict=True))}
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="text",
     about="Clean, filter, deduplicate, tokenize and shuffle texts into token shards.",
     pattern=TEXT_FILES,
     options=TextOptions,
-    reading=_reading,
+    input_format=_input_format,
     provenance=_provenance,
     documents=documents,
     named_fields=_named_fields,

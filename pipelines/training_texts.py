@@ -11,11 +11,11 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.corpus.batcher import Intake, group_records
+from pipelines.corpus.batcher import DocumentBatcher, group_records
 from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import find_corpus, load_recipe
-from pipelines.corpus.sources import match_corpora
+from pipelines.corpus.sources import list_corpus_files
+from pipelines.corpus.spec import find_corpus, load_spec
 from pipelines.process.first_records import FirstFiles, check_sources
 from pipelines.process.processor import Job
 from pipelines.read.files import InputFile
@@ -71,7 +71,7 @@ class TrainingTextOptions:
             UserError: The corpus does not exist, or does not have such an option or value.
         """
         module = find_corpus(self.corpus, where="--corpus")
-        options_class = load_recipe(module).options
+        options_class = load_spec(module).options
         given = {"text_field": self.text_field, "format": self.format}
         own = {name: value for name, value in given.items() if value}
         for name in own.keys() - {field.name for field in fields(options_class)}:
@@ -126,7 +126,8 @@ class TrainingTexts:
         """
         self.module, of_corpus = options.of_corpus(inputs)
         """The module of the corpus."""
-        self._files, corpora = match_corpora(self.module, of_corpus)
+        listing, corpora = list_corpus_files(self.module, of_corpus)
+        self._files = listing.files
         total = sum(file.bytes for file in self._files)
         share = min(1.0, options.sample_bytes / max(total, 1))
         self._corpora = {
@@ -191,10 +192,10 @@ class TrainingTexts:
     def _texts(self, file: InputFile) -> Iterator[tuple[str, bool]]:
         """Yield the cleaned texts of the sample, and whether to hold each back."""
         corpus = self._corpora[file.source]
-        intake, clean = Intake(corpus), CleanStep()
-        cut = splits(file, corpus.reading, split_bytes=file.bytes)
+        batcher, clean = DocumentBatcher(corpus), CleanStep()
+        cut = splits(file, corpus.input_format, split_bytes=file.bytes)
         for pieces in group_records((split, corpus.reader(split)) for split in cut):
-            read, unread = split_result(intake.read(intake.sampled(pieces, Counter())))
+            read, unread = split_result(batcher.read(batcher.sampled(pieces, Counter())))
             kept, dropped = split_result(clean(read))
             self._count(unread, dropped)
             texts = pc.binary_join_element_wise(kept["prompt"], kept["text"], _NOTHING)

@@ -12,19 +12,18 @@ from typing import Any
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
-    always,
     as_text,
     count,
     option,
     optional_text,
     required_text,
-    strings,
+    text_columns,
 )
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.job.command import main
 
 PATTERN = "part-*.json"
@@ -35,13 +34,13 @@ class WudaoOptions(Options):
     """The options of pipelines.wudao."""
 
     title: str = option(
-        "unless-repeated", decides=SEGMENTS, choices=("unless-repeated", "always", "never")
+        "unless-repeated", affects=SEGMENTS, choices=("unless-repeated", "always", "never")
     )
     """When to put the title before the content: always, never, or unless the content begins with
     it."""
-    title_separator: str = option(" ", decides=SEGMENTS, metavar="TEXT")
+    title_separator: str = option(" ", affects=SEGMENTS, metavar="TEXT")
     """Separator between title and content."""
-    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    min_chars: int = option(101, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters per document."""
 
 
@@ -59,13 +58,13 @@ def documents(record: Mapping[str, Any], options: WudaoOptions) -> tuple[Documen
     return (Document(text, origin, "too-short" if len(text) < options.min_chars else None),)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="wudao",
     about="Clean, filter, deduplicate, tokenize and shuffle WuDao into token shards.",
     pattern=PATTERN,
     options=WudaoOptions,
-    reading=always(InputFormat(format="json", text_fields=("content",))),
-    provenance=strings("id", "category"),
+    input_format=InputFormat(format="json", text_fields=("content",)),
+    provenance=text_columns("id", "category"),
     documents=documents,
     group="category",
     sample=SAMPLE / PATTERN,

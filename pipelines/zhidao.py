@@ -12,16 +12,15 @@ from typing import Any
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
     Rejected,
-    always,
     count,
     option,
     optional_text,
-    strings,
+    text_columns,
 )
 from pipelines.corpus.fields import shortened
 from pipelines.job.command import main
@@ -32,9 +31,9 @@ from pipelines.read.names import JSON_FILES
 class ZhidaoOptions(Options):
     """The options of pipelines.zhidao."""
 
-    min_best_chars: int = option(11, decides=SEGMENTS, metavar="N", type=count)
+    min_best_chars: int = option(11, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters of a best answer."""
-    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    min_chars: int = option(101, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters of any other answer."""
 
 
@@ -65,13 +64,13 @@ def _answers(record: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield kind, optional_text(answer, "content")
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="zhidao",
     about="Clean, filter, deduplicate, tokenize and shuffle Zhidao into token shards.",
     pattern=JSON_FILES,
     options=ZhidaoOptions,
-    reading=always(InputFormat(text_fields=("title",))),
-    provenance=strings("answer"),
+    input_format=InputFormat(text_fields=("title",)),
+    provenance=text_columns("answer"),
     documents=documents,
 )
 

@@ -11,17 +11,16 @@ from typing import Any
 
 from pipelines.corpus import (
     SEGMENTS,
+    CorpusSpec,
     Document,
     InputFormat,
     Options,
-    Recipe,
-    always,
     as_text,
     count,
     option,
     optional_text,
     required_text,
-    strings,
+    text_columns,
 )
 from pipelines.corpus.fields import shortened
 from pipelines.job.command import main
@@ -35,9 +34,9 @@ _DIGITS = 18
 class ZhihuOptions(Options):
     """The options of pipelines.zhihu."""
 
-    min_chars: int = option(101, decides=SEGMENTS, metavar="N", type=count)
+    min_chars: int = option(101, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters per answer."""
-    min_votes: int = option(1001, decides=SEGMENTS, metavar="N", type=count)
+    min_votes: int = option(1001, affects=SEGMENTS, metavar="N", type=count)
     """Number of votes from which shorter answers are kept."""
 
 
@@ -53,13 +52,13 @@ def documents(record: Mapping[str, Any], options: ZhihuOptions) -> tuple[Documen
     return (Document(answer, {"votes": votes}, reason, prompt),)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="zhihu",
     about="Clean, filter, deduplicate, tokenize and shuffle Zhihu into token shards.",
     pattern=JSON_FILES,
     options=ZhihuOptions,
-    reading=always(InputFormat(text_fields=("ans-content",))),
-    provenance=strings("votes"),
+    input_format=InputFormat(text_fields=("ans-content",)),
+    provenance=text_columns("votes"),
     documents=documents,
 )
 

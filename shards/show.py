@@ -46,7 +46,7 @@ DEFAULT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "cc_news": _SHORT,
     "fineweb": {"min_chars": 1},
     "openwebtext": {**_SHORT, "language_threshold": 0.0, "languages": ["en"]},
-    "pile": {"recipe": "all"},
+    "pile": {"subsets": "all"},
     "text": {"format": "auto", "id_field": "id", "min_chars": 1, "text_field": "text"},
     "wudao": {**_SHORT, "title": "unless-repeated", "title_separator": " "},
     "zhidao": {**_SHORT, "min_best_chars": 11},

@@ -43,7 +43,7 @@ def page() -> str:
 
 def _corpora() -> Iterator[str]:
     shared = {field.name for field in fields(Options)}
-    decides = {field.name for field in fields(Options) if field.metadata["decides"] != NOTHING}
+    decides = {field.name for field in fields(Options) if field.metadata["affects"] != NOTHING}
     entries = [entry for entry in COMMANDS.values() if entry.made_by == CORPUS]
     yield CORPORA
     yield from _table(_parser(entries[0]), only=shared, marked=decides)

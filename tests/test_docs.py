@@ -72,7 +72,7 @@ def anchors(page: Path) -> set[str]:
 def test_the_corpus_of_the_page_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = (ROOT / "docs" / "own.md").read_text("utf-8")
     blocks = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
-    (source,) = (block for block in blocks if "RECIPE = " in block)
+    (source,) = (block for block in blocks if "CORPUS = " in block)
     (tmp_path / "code").mkdir()
     (tmp_path / "code" / "my_notes.py").write_text(source)
     monkeypatch.syspath_prepend(tmp_path / "code")

@@ -17,7 +17,7 @@ import pytest
 
 import shards.__main__
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from shards.commands.command import EXIT_REFUSED, Invocation, exit_code
 from shards.commands.flags import flag_of
 from shards.commands.output import visible

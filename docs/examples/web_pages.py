@@ -16,7 +16,7 @@ import trafilatura
 from warcio.archiveiterator import ArchiveIterator
 from warcio.exceptions import ArchiveLoadFailed
 
-from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, Recipe, always, strings
+from pipelines.corpus import BrokenRecord, CorpusSpec, Document, InputFormat, Options, text_columns
 from pipelines.job.command import main
 
 logging.getLogger("trafilatura").setLevel(logging.CRITICAL)  # it warns of every empty page
@@ -61,13 +61,13 @@ def decoded(html: bytes, kind: str) -> str | bytes:
         return html  # trafilatura looks for a meta element, or guesses
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="web_pages",
     about="Make token shards of the web pages in WARC files.",
     pattern=("*.warc", "*.warc.gz", "*.warc.zst"),
     options=Options,
-    reading=always(InputFormat(read=pages)),
-    provenance=strings("url", "date"),
+    input_format=InputFormat(read=pages),
+    provenance=text_columns("url", "date"),
     documents=documents,
 )
 

@@ -32,7 +32,7 @@ def _asked(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
     """Yield each flag that needs a column, the column, and the effect of a missing value."""
     if corpus.options.url_blocklist:
         yield "--url-blocklist", "url", "does not look at them"
-    for name, words in corpus.recipe.named_fields(corpus.options).items():
+    for name, words in corpus.spec.named_fields(corpus.options).items():
         flag, given = words.split(" ", 1)
         column = "id" if flag == "--id-field" else given.partition("=")[0] or name
         yield words, column, "leaves it empty"

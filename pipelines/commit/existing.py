@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.corpus.code import CODE, OWN_CODE
+from pipelines.corpus.code import CORPUS_CODE, USER_CODE
 from pipelines.process.resume import unchanged
 from pipelines.quality.selection import EVERY_LANGUAGE
 from pipelines.read.files import InputFile
@@ -82,11 +82,11 @@ def check_options(
             flag_of(name), *shown(name, options.get(name), manifest.options.get(name))
         )
         for name in differing
-        if name != CODE and name not in edited
+        if name != CORPUS_CODE and name not in edited
     ]
     odd += [f"the code of {what} was edited since" for what in edited.values()]
-    if CODE in differing:
-        changed = "was edited since" if CODE in manifest.options else "was not recorded then"
+    if CORPUS_CODE in differing:
+        changed = "was edited since" if CORPUS_CODE in manifest.options else "was not recorded then"
         odd.append(
             f"the code of the corpus {manifest.corpus!r} (its module, and what that imports of its "
             f"own) {changed}"
@@ -112,14 +112,16 @@ def _without_code(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     return {
-        key: _without_code(inner) for key, inner in value.items() if key not in (CODE, OWN_CODE)
+        key: _without_code(inner)
+        for key, inner in value.items()
+        if key not in (CORPUS_CODE, USER_CODE)
     }
 
 
 def _whose(name: str, value: Mapping[str, Any], changed: set[str]) -> str:
     if name == "corpora":
         return f"the corpus of {', '.join(map(repr, sorted(changed)))}"
-    return f"{flag_of(name)} ({', '.join(sorted(value.get(OWN_CODE) or changed))})"
+    return f"{flag_of(name)} ({', '.join(sorted(value.get(USER_CODE) or changed))})"
 
 
 def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: str) -> None:
@@ -136,14 +138,18 @@ def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: st
 
 
 def check_inputs(
-    manifest: Manifest, listing: Listing, *, readings: Mapping[str, InputFormat], output: AnyPath
+    manifest: Manifest,
+    listing: Listing,
+    *,
+    input_formats: Mapping[str, InputFormat],
+    output: AnyPath,
 ) -> None:
     """Check that a dataset was made from these files: by name, size and, if times differ, crc32c.
 
     Raises:
         UserError: The files differ; the message names the first such file.
     """
-    unseen = find_unseen(manifest, listing, readings=readings, output=output, rehash=None)
+    unseen = find_unseen(manifest, listing, input_formats=input_formats, output=output, rehash=None)
     changes = {
         **dict.fromkeys(unseen.new, "is new"),
         **dict.fromkeys(unseen.changed, "has changed"),
@@ -173,7 +179,7 @@ def find_unseen(
     manifest: Manifest,
     listing: Listing,
     *,
-    readings: Mapping[str, InputFormat],
+    input_formats: Mapping[str, InputFormat],
     output: AnyPath,
     rehash: bool | None,
 ) -> Unseen:
@@ -185,7 +191,7 @@ def find_unseen(
     Args:
         manifest: The manifest of the dataset.
         listing: The current input. A file that cannot be read now does not count as missing.
-        readings: How the files of each source are read.
+        input_formats: How the files of each source are read.
         output: The folder of the dataset.
         rehash: Whether to compare the content of every file; None compares files whose times
             changed.
@@ -204,7 +210,7 @@ def find_unseen(
             return ""
         if rehash is False and key in times:
             return "has another time (--rehash compares the content)"
-        crc32c = file_crc32c(file, entry, reading=readings[file.source], split_bytes=size)
+        crc32c = file_crc32c(file, entry, input_format=input_formats[file.source], split_bytes=size)
         return "" if crc32c == entry.crc32c else "has other content"
 
     changes = {now[key]: change(key) for key in sorted(before.keys() & now.keys())}
@@ -242,11 +248,11 @@ def check_files(manifest: Manifest, *, output: AnyPath) -> None:
 
 
 def file_crc32c(
-    file: InputFile, entry: InputEntry, *, reading: InputFormat, split_bytes: int
+    file: InputFile, entry: InputEntry, *, input_format: InputFormat, split_bytes: int
 ) -> tuple[int, ...]:
     """Return the crc32c of each split of a file, cut as it was for the dataset."""
     size = file.bytes if len(entry.crc32c) == 1 else split_bytes
-    return tuple(stored_crc32c(split) for split in splits(file, reading, split_bytes=size))
+    return tuple(stored_crc32c(split) for split in splits(file, input_format, split_bytes=size))
 
 
 def seen_files(

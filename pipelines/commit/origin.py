@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpus.code import OWN_CODE
+from pipelines.corpus.code import USER_CODE
 from pipelines.corpus.languages import LANGUAGES, parse_languages
 from pipelines.corpus.options import Options
-from pipelines.corpus.own import check_code
+from pipelines.corpus.user_code import check_user_code
 from pipelines.quality.profile import Rule
 from pipelines.quality.selection import (
     EVERY_LANGUAGE,
@@ -83,7 +83,7 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
         )
     measured = bounds_as_written(quality["bounds"])
     labels = _labels(options)
-    check_code(quality.get(OWN_CODE, {}), made="the dataset")
+    check_user_code(quality.get(USER_CODE, {}), made="the dataset")
     try:
         profiles = parse_selection(quality["profiles"], measured, labels)
     except UserError as error:

@@ -10,9 +10,8 @@ with extras_named():
     from pipelines.corpus.options import SEGMENTS as SEGMENTS
     from pipelines.corpus.options import Options as Options
     from pipelines.corpus.options import option as option
-    from pipelines.corpus.recipe import Recipe as Recipe
-    from pipelines.corpus.recipe import always as always
-    from pipelines.corpus.recipe import strings as strings
+    from pipelines.corpus.spec import CorpusSpec as CorpusSpec
+    from pipelines.corpus.spec import text_columns as text_columns
     from pipelines.read.input_format import InputFormat as InputFormat
     from pipelines.read.record import BrokenRecord as BrokenRecord
     from pipelines.read.value import as_text as as_text

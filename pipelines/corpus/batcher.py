@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipelines.corpus.clean_level import REPAIR, given_level, level_of
 from pipelines.corpus.document import Document, Rejected
-from pipelines.corpus.failure import code_failure
+from pipelines.corpus.failure import user_code_error
 from pipelines.corpus.sources import Corpus
 from pipelines.read.json_object import Partial
 from pipelines.read.record import Damage, Record
@@ -40,12 +40,12 @@ class BatchPiece:
     items: Sequence[Record | Damage]
 
 
-class Intake:
+class DocumentBatcher:
     """Makes batches of one corpus's records."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._module = corpus.module
-        self._recipe = corpus.recipe
+        self._recipe = corpus.spec
         self._columns = corpus.columns
         self._options = corpus.options
 
@@ -87,7 +87,7 @@ class Intake:
                 for piece in pieces:  # the one at fault raises it with its name
                     self.read([piece])
             doing = f"it makes documents of {pieces[0].split.path} that fit no table"
-            raise code_failure(self._module, error, doing=doing) from error
+            raise user_code_error(self._module, error, doing=doing) from error
         return FilterResult(batch, reasons)
 
     def _batch(
@@ -165,7 +165,7 @@ class Intake:
             if isinstance(error, UserError) or is_out_of_memory(error):
                 raise
             doing = f"its documents() fails on the record at {item.offset:,} of {split.path}"
-            raise code_failure(self._module, error, doing=doing) from error
+            raise user_code_error(self._module, error, doing=doing) from error
         if not documents:
             raise UserError(
                 f"the corpus {self._module}: its documents() returns nothing for the record at "
@@ -188,7 +188,7 @@ def _files_of(pieces: Sequence[BatchPiece], counts: Sequence[int]) -> np.ndarray
     return np.repeat(by_record, counts)
 
 
-def with_raws(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResult:
+def add_raw_heads(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResult:
     """Return a verdict with a column RAW_HEAD of the first bytes of records that are quarantined.
 
     Args:

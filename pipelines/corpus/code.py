@@ -11,14 +11,14 @@ from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 
-from pipelines.corpus.failure import code_failure
-from pipelines.corpus.recipe import CORPORA
+from pipelines.corpus.failure import user_code_error
+from pipelines.corpus.spec import CORPORA
 from shards.errors import UserError
 
-CODE = "code of the corpus"
+CORPUS_CODE = "code of the corpus"
 """The name of the hash among the options of a dataset; no option can be called so."""
 
-OWN_CODE = "code"
+USER_CODE = "code"
 """Under an option that names code of a user's: the hashes of its modules."""
 
 _PACKAGE = "pipelines"
@@ -32,7 +32,7 @@ def code_hash(corpus: str) -> str:
     Modules are found by their path below the folder of the corpus's package; none is imported.
 
     Args:
-        corpus: The module, such as one that holds a corpus as RECIPE. One outside any package
+        corpus: The module, such as one that holds a corpus as CORPUS. One outside any package
             shares its code with modules of the same folder that it imports, unless it is
             installed: then the others are other people's.
 
@@ -58,7 +58,7 @@ def code_hash(corpus: str) -> str:
                 waiting += _imports(module, path, sources[module])
             except (SyntaxError, ValueError) as error:  # of a module that may never be imported
                 doing = f"{path} cannot be parsed"
-                raise code_failure(corpus, error, doing=doing) from error
+                raise user_code_error(corpus, error, doing=doing) from error
     if not sources:  # compiled: its own file stands for its source
         sources[corpus] = home.read_bytes()
     digest = hashlib.sha256()

@@ -10,7 +10,7 @@ from shards.memory import is_out_of_memory
 _MAX_CHARACTERS = 300
 
 
-def code_failure(
+def user_code_error(
     module: str, error: BaseException, *, doing: str, what: str = "corpus"
 ) -> UserError:
     """Return an error that says what failed in the code of a corpus, and at which line.
@@ -29,7 +29,7 @@ def code_failure(
 
 
 @contextmanager
-def failures_told(module: str, *, doing: str, what: str = "corpus") -> Iterator[None]:
+def reraise_user_code_errors(module: str, *, doing: str, what: str = "corpus") -> Iterator[None]:
     """Make what goes wrong within, in such code, the error that `code_failure` returns.
 
     A UserError and a lack of memory are raised unchanged. SystemExit is an error too: it
@@ -48,7 +48,7 @@ def failures_told(module: str, *, doing: str, what: str = "corpus") -> Iterator[
     except (Exception, SystemExit) as error:
         if isinstance(error, UserError) or is_out_of_memory(error):
             raise
-        raise code_failure(module, error, doing=doing, what=what) from error
+        raise user_code_error(module, error, doing=doing, what=what) from error
 
 
 def _place(error: BaseException) -> str:

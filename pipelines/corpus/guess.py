@@ -13,7 +13,8 @@ from typing import Any
 
 from pipelines.corpus.document import Document, Rejected
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
+from pipelines.corpus.sources import Corpus
+from pipelines.corpus.spec import CORPORA, CorpusSpec, load_spec
 from pipelines.read.record import Record
 from pipelines.read.value import as_text
 
@@ -49,12 +50,12 @@ class Guess:
     """The first of its texts."""
 
     @property
-    def recipe(self) -> Recipe:
+    def spec(self) -> CorpusSpec:
         """The recipe."""
-        return load_recipe(f"pipelines.{self.corpus}")
+        return load_spec(f"pipelines.{self.corpus}")
 
 
-def guesses(
+def guess_corpora(
     records: Sequence[Record], *, forms: Collection[str], text_field: str, path: str
 ) -> list[Guess]:
     """Return the corpora whose recipes read most of the records, the best first.
@@ -69,12 +70,12 @@ def guesses(
     """
     found = []
     for corpus in CORPORA:
-        recipe = load_recipe(f"pipelines.{corpus}")
+        spec = load_spec(f"pipelines.{corpus}")
         plain: dict[str, Any] = {"text_field": text_field} if corpus == _PLAIN else {}
-        options = recipe.options(**plain)
-        form = recipe.reading(options).format
+        options = spec.options(**plain)
+        form = Corpus(f"pipelines.{corpus}", options).input_format.format
         if (form == "auto" or {form} == {*forms}) and (text_field or not plain):
-            found.append(_tried(recipe, options, records[:RECORDS_READ]))
+            found.append(_tried(spec, options, records[:RECORDS_READ]))
     fitting = [guess for guess in found if guess.read >= _MIN_READ * guess.tried > 0]
     fitting = fitting or [guess for guess in found if guess.corpus == _PLAIN and guess.read]
     return sorted(fitting, key=lambda guess: _rank(guess, path), reverse=True)
@@ -82,7 +83,7 @@ def guesses(
 
 def read_share(guess: Guess, records: Sequence[Record]) -> float:
     """Return the share of some records that a recipe makes texts of."""
-    tried = _tried(guess.recipe, guess.options, records[:RECORDS_READ])
+    tried = _tried(guess.spec, guess.options, records[:RECORDS_READ])
     return tried.read / max(1, tried.tried)
 
 
@@ -99,12 +100,12 @@ def _rank(guess: Guess, path: str) -> tuple[float, ...]:
     )
 
 
-def _tried(recipe: Recipe, options: Options, records: Sequence[Record]) -> Guess:
+def _tried(spec: CorpusSpec, options: Options, records: Sequence[Record]) -> Guess:
     dropped, rejected = Counter[str](), Counter[str]()
     shaping, kept, texts, read = set[str](), set[str](), list[str](), 0
     for index, record in enumerate(records):
         try:
-            documents = recipe.documents(record.value, options)
+            documents = spec.documents(record.value, options)
         except Rejected as reason:
             rejected[str(reason)] += 1
             continue
@@ -114,13 +115,13 @@ def _tried(recipe: Recipe, options: Options, records: Sequence[Record]) -> Guess
             dropped[documents[0].reason or ""] += 1
         texts += [document.prompt + document.text for document in made]
         if made and index < RECORDS_TAKEN_APART:
-            uses = _uses(recipe, options, record.value, documents)
+            uses = _uses(spec, options, record.value, documents)
             shaping.update(uses[0])
             kept.update(uses[1])
     taken_apart = records[:RECORDS_TAKEN_APART]
     names = dict.fromkeys(name for record in taken_apart for name in record.value)
     return Guess(
-        corpus=recipe.name,
+        corpus=spec.name,
         options=options,
         tried=len(records),
         read=read,
@@ -133,7 +134,7 @@ def _tried(recipe: Recipe, options: Options, records: Sequence[Record]) -> Guess
 
 
 def _uses(
-    recipe: Recipe, options: Options, record: Mapping[str, Any], made: Sequence[Document]
+    spec: CorpusSpec, options: Options, record: Mapping[str, Any], made: Sequence[Document]
 ) -> tuple[list[str], list[str]]:
     """Return the fields of a record that shape its texts, and those that its documents keep."""
     shaping, kept = list[str](), list[str]()
@@ -141,7 +142,7 @@ def _uses(
     for name, value in record.items():
         rest = {other: held for other, held in record.items() if other != name}
         try:
-            without = _essence(recipe.documents(rest, options))
+            without = _essence(spec.documents(rest, options))
         except Rejected:
             without = []
         if without != _essence(made):

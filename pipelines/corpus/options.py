@@ -1,8 +1,8 @@
-"""The options of a run, each written once: type, default, meaning, and what it decides.
+"""The options of a run, each written once: type, default, meaning, and the bytes that it affects.
 
-An option decides the bytes of segments, or only those of the dataset made of them, or just how the
-work is done. The first two kinds are *semantic*: the manifest records them, and a dataset is never
-continued with others. The third is *operational*.
+An option affects the bytes of segments, or only those of the dataset made of them, or no bytes but
+how the work is done. The first two kinds are *semantic*: the manifest records them, and a dataset
+is never continued with other values. The third kind is *operational*.
 """
 
 import argparse
@@ -56,23 +56,23 @@ def option(
     default: Any,
     help: str = "",
     *,
-    decides: str = NOTHING,
-    newer: bool = False,
+    affects: str = NOTHING,
+    omit_default: bool = False,
     group: str = "",
     **argument: Any,
 ) -> Any:
     """Return a dataclass field that becomes the flag of its name.
 
     Args:
-        default: Its default.
+        default: The default value.
         help: One or two sentences for `--help`, with the unit; "": the text below the field.
-        decides: SEGMENTS, DATASET or NOTHING.
-        newer: Whether there are datasets from before there was this option: it is recorded only
-            where it is given, so that they remain what the same command makes.
-        group: As of `shards.commands.flags.option`: the title in `--help`.
+        affects: The bytes that the option affects: SEGMENTS, DATASET or NOTHING.
+        omit_default: Whether the manifest leaves the option out if it has its default, so that
+            datasets from before there was this option are still continued.
+        group: The title above the option in `--help`, as in `shards.commands.flags.option`.
         argument: Further arguments of argparse's add_argument.
     """
-    metadata = {"decides": decides, "newer": newer}
+    metadata = {"affects": affects, "omit_default": omit_default}
     return flags.option(default, help, group=group, metadata=metadata, **argument)
 
 
@@ -109,95 +109,97 @@ class Options(Command):
     does; CORPUS may be your own module (docs/own.md)."""
     output: AnyPath = option(Path(), metavar="DIR", type=any_path, group=OUT)
     """Folder of the dataset, as a path or URL (s3://bucket/folder). Default: build/<corpus>."""
-    tokenizer: str = option("", metavar="SPEC", decides=SEGMENTS, group=SHARDS)
+    tokenizer: str = option("", metavar="SPEC", affects=SEGMENTS, group=SHARDS)
     """Tokenizer: sentencepiece:FILE.model, tiktoken:NAME, tiktoken:FILE, hf:tokenizer.json,
     hf:vocab.txt, or hf:OWNER/NAME for one on the hub. Default without --input: the tokenizer of the
     bundled sample."""
-    eos: str = option("", metavar="TOKEN", decides=SEGMENTS, newer=True)
+    eos: str = option("", metavar="TOKEN", affects=SEGMENTS, omit_default=True)
     """Token that ends each document. Default: the tokenizer's end-of-text token
     (docs/pipelines.md)."""
     languages: tuple[str, ...] = option(
-        ("zh", "en"), metavar="LIST", type=names, decides=SEGMENTS, group=LANGUAGES
+        ("zh", "en"), metavar="LIST", type=names, affects=SEGMENTS, group=LANGUAGES
     )
     """Languages to keep, by the labels of the language model (zh, en, ja, ... for lid.176), or all.
     --language-threshold applies to each."""
-    language_threshold: float = option(0.5, metavar="SCORE", type=fraction, decides=SEGMENTS)
+    language_threshold: float = option(0.5, metavar="SCORE", type=fraction, affects=SEGMENTS)
     """Minimum score of the identified language (cc_net uses 0.5, FineWeb 0.65)."""
-    lid_model: str = option("", metavar="FILE", decides=SEGMENTS)
+    lid_model: str = option("", metavar="FILE", affects=SEGMENTS)
     """fastText model that identifies languages: lid.176.bin, lid.176.ftz, or another with its own
     labels (docs/own.md). Default: the installed lid.176.ftz."""
-    lid_chars: int | str = option(0, metavar="N|auto", type=count_or_auto, decides=SEGMENTS)
+    lid_chars: int | str = option(0, metavar="N|auto", type=count_or_auto, affects=SEGMENTS)
     """Identify the language from the first N characters of a document only, which is faster. 0 (the
     default) uses the whole text; auto uses 256 characters, and 1024 where the result is
     uncertain."""
     quality: tuple[str, ...] = option(
-        ("none",), metavar="LIST", type=names, decides=SEGMENTS, group=FILTERS
+        ("none",), metavar="LIST", type=names, affects=SEGMENTS, group=FILTERS
     )
     """Quality rules: PROFILE, or LANGUAGE=PROFILE+PROFILE for each language, as in
     zh=fineweb2-zh,en=gopher-repetition+gopher+c4. docs/quality.md lists the profiles; MODULE:NAME
     is your own (docs/own.md)."""
-    threshold: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS)
+    threshold: tuple[str, ...] = option((), metavar="LIST", type=names, affects=SEGMENTS)
     """Override thresholds: PROFILE.NAME=NUMBER, as in gopher.min_words=30, or
     zh:PROFILE.NAME=NUMBER for one language; for models, classifier.min_hq=0.3 or
     perplexity.max_value=800."""
     classifier: tuple[str, ...] = option(
-        (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
+        (), metavar="SPEC", action="append", affects=SEGMENTS, omit_default=True
     )
     """Drop texts by the score of a fastText classifier: FILE:LABEL>=SCORE, as in
     quality.bin:hq>=0.4, or <=SCORE; LANGUAGE=FILE:LABEL>=SCORE for one language. Without a bound,
     texts are only measured. Repeat the flag for several classifiers (docs/quality.md)."""
     perplexity: tuple[str, ...] = option(
-        (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
+        (), metavar="SPEC", action="append", affects=SEGMENTS, omit_default=True
     )
     """Drop texts by their perplexity under a KenLM model, as cc_net does:
     LANGUAGE=KENLM+SENTENCEPIECE<=NUMBER, or <=cutoff.csv:head or <=cutoff.csv:middle. Without a
     bound, texts are only measured. Repeat the flag for several models (docs/quality.md)."""
-    clean: tuple[str, ...] = option((), metavar="LIST", type=names, decides=SEGMENTS, newer=True)
+    clean: tuple[str, ...] = option(
+        (), metavar="LIST", type=names, affects=SEGMENTS, omit_default=True
+    )
     """How much to clean. none: nothing. whitespace: replace control characters and terminal escapes
     with white space. repair: also fix mojibake, and entities such as &amp; in texts without code.
     NAME=LEVEL sets the level of one source, as in repair,code=none. Default: repair, but whitespace
     for the Pile's Github and StackExchange."""
-    pii: str = option("keep", choices=("keep", "mask"), decides=SEGMENTS)
+    pii: str = option("keep", choices=("keep", "mask"), affects=SEGMENTS)
     """mask: replace e-mail and IP addresses, phone numbers and Chinese ID numbers."""
-    decontaminate: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
+    decontaminate: tuple[str, ...] = option((), metavar="FILE", action="append", affects=SEGMENTS)
     """File of benchmark texts: plain text with one text per line, or JSON, JSON lines or Parquet
     with texts in any field (question, choices, answer). Documents that share 13 consecutive words
     with one of them are dropped. Repeat the flag for several files."""
-    url_blocklist: tuple[str, ...] = option((), metavar="FILE", action="append", decides=SEGMENTS)
+    url_blocklist: tuple[str, ...] = option((), metavar="FILE", action="append", affects=SEGMENTS)
     """File of domains and URL prefixes, one per line. Documents whose url column matches one are
     dropped. Repeat the flag for several files."""
     filter: tuple[str, ...] = option(
-        (), metavar="SPEC", action="append", decides=SEGMENTS, newer=True
+        (), metavar="SPEC", action="append", affects=SEGMENTS, omit_default=True
     )
     """Your own filter: [AFTER=]MODULE:NAME[?OPTION=VALUE&...]. It runs after the step AFTER: read,
     clean, langid, quality (the default), decontaminate or mask. Repeat the flag for several filters
     (docs/own.md)."""
-    keep_dropped: bool = option(False, action="store_true", decides=SEGMENTS, group=OUT)
+    keep_dropped: bool = option(False, action="store_true", affects=SEGMENTS, group=OUT)
     """Write the dropped documents as Parquet, with text, reason and metrics."""
-    sample: float = option(1.0, metavar="F", type=fraction, decides=SEGMENTS, group=IN)
+    sample: float = option(1.0, metavar="F", type=fraction, affects=SEGMENTS, group=IN)
     """Share of the records to use. A smaller sample is contained in every larger one."""
-    seed: int = option(0, metavar="N", type=count, decides=SEGMENTS, group=SHARDS)
+    seed: int = option(0, metavar="N", type=count, affects=SEGMENTS, group=SHARDS)
     """Seed of the hashes that order documents, choose the sample and choose validation
     documents."""
     split_bytes: int = option(
-        128 << 20, metavar="N", type=positive, decides=SEGMENTS, group=RUNNING
+        128 << 20, metavar="N", type=positive, affects=SEGMENTS, group=RUNNING
     )
     """Input bytes per work item. Smaller items keep more workers busy."""
     dedup: str = option(
-        "exact", choices=("none", "exact", "minhash"), decides=SEGMENTS, group=DUPLICATES
+        "exact", choices=("none", "exact", "minhash"), affects=SEGMENTS, group=DUPLICATES
     )
     """exact: drop repeated documents, ignoring white space. minhash: also drop near-duplicates
     (docs/dedup.md)."""
-    minhash_threshold: float = option(0.7, metavar="S", type=fraction, decides=DATASET)
+    minhash_threshold: float = option(0.7, metavar="S", type=fraction, affects=DATASET)
     """Minimum similarity (Jaccard index of 5-grams) at which a document is a near-duplicate. 0: one
     common band is enough."""
-    validation: float = option(0.001, metavar="F", type=fraction, decides=DATASET, group=SHARDS)
+    validation: float = option(0.001, metavar="F", type=fraction, affects=DATASET, group=SHARDS)
     """Share of each source's documents to hold out for validation: at least 32 documents, at most 5
     %; 0: none."""
-    shards: int = option(0, metavar="N", type=count, decides=DATASET)
+    shards: int = option(0, metavar="N", type=count, affects=DATASET)
     """Number of shards per source. Default: the power of two that keeps shards within
     --shard-tokens."""
-    shard_tokens: int = option(100_000_000, metavar="N", type=positive, decides=DATASET)
+    shard_tokens: int = option(100_000_000, metavar="N", type=positive, affects=DATASET)
     """Maximum number of tokens per shard, unless --shards is given."""
     workers: int = option(0, metavar="N", type=positive, group=RUNNING)
     """Number of worker processes on this machine. Default: one per core, fewer for small inputs."""
@@ -207,13 +209,15 @@ class Options(Command):
     max_reject_rate: float = option(0.01, metavar="F", type=fraction, group=IN)
     """Fail if more than this share of the records, or of their bytes, cannot be read."""
     bad_utf8: str = option(
-        REJECT, choices=(REJECT, REPLACE), decides=SEGMENTS, newer=True, group=IN
+        REJECT, choices=(REJECT, REPLACE), affects=SEGMENTS, omit_default=True, group=IN
     )
     """How to treat bytes that are not UTF-8, and lone surrogates in JSON: reject the record, or
     replace them with U+FFFD."""
-    nul: str = option(REJECT, choices=(REJECT, REMOVE), decides=SEGMENTS, newer=True)
+    nul: str = option(REJECT, choices=(REJECT, REMOVE), affects=SEGMENTS, omit_default=True)
     """How to treat NUL characters: reject the record, or remove them."""
-    max_record_bytes: int = option(0, metavar="N", type=positive, decides=SEGMENTS, newer=True)
+    max_record_bytes: int = option(
+        0, metavar="N", type=positive, affects=SEGMENTS, omit_default=True
+    )
     """Maximum size of a record; longer ones are rejected as too-long. Default: 32 MiB. A worker
     needs several times as much memory."""
     plan: bool = option(False, action="store_true", group=RUNNING)
@@ -249,7 +253,7 @@ class Options(Command):
     """With --watch: when to stop, as in 2026-12-31T06:00 or 8h. Files that have arrived by then are
     committed."""
 
-    engine: tuple[str, ...] = option(
+    beam_args: tuple[str, ...] = option(
         (), action="append", flag=REST, group=OWN
     )  # the options of a corpus follow
     """Flags for Beam; none: processes of this machine."""
@@ -270,8 +274,8 @@ class Options(Command):
         parser = cls.parser(program)
         refuse_unknown(parser, words[:end], behind=behind)
         known, rest = parser.parse_known_args(words[:end])
-        engine = tuple(beam_flags([*rest, *words[end:]]))
-        return cls(**options_of(cls, vars(known)), engine=engine)
+        beam_args = tuple(beam_flags([*rest, *words[end:]]))
+        return cls(**options_of(cls, vars(known)), beam_args=beam_args)
 
     def __post_init__(self) -> None:
         if self.validation > MAX_VALIDATION:
@@ -293,21 +297,23 @@ class Options(Command):
         return self.append or self.watch
 
 
-def semantic(
-    options: Options, fingerprints: Mapping[str, Any], *, decides: Sequence[str]
+def semantic_options(
+    options: Options, fingerprints: Mapping[str, Any], *, affects: Sequence[str]
 ) -> dict[str, Any]:
-    """Return the options that decide bytes, by field, JSON-able.
+    """Return the options that affect bytes, by name, as values for JSON.
 
     Args:
         options: The options.
         fingerprints: Values that replace options: for paths, the fingerprints of their files.
-        decides: Which levels to take, of SEGMENTS and DATASET.
+        affects: The kinds of options to return: SEGMENTS, DATASET or both.
     """
     chosen = {
         field.name: getattr(options, field.name)
         for field in fields(options)
-        if field.metadata["decides"] in decides
-        and not (field.metadata.get("newer") and getattr(options, field.name) == field.default)
+        if field.metadata["affects"] in affects
+        and not (
+            field.metadata.get("omit_default") and getattr(options, field.name) == field.default
+        )
     }
     plain = {
         name: sorted(value) if isinstance(value, tuple) else value for name, value in chosen.items()

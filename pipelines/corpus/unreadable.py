@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from pipelines.corpus.document import Rejected
-from pipelines.corpus.guess import guesses
+from pipelines.corpus.guess import guess_corpora
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.read.encoding import iconv, other_encoding
@@ -71,7 +71,7 @@ class UnreadableSource:
         if len(self._looked_at) < _RECORDS:
             self._looked_at.append(item)
         try:
-            self.corpus.recipe.documents(item.value, self.corpus.options)
+            self.corpus.spec.documents(item.value, self.corpus.options)
         except Rejected as rejection:
             self._asked[rejection.field] += 1
 
@@ -126,7 +126,7 @@ class UnreadableSource:
             reads = f", and read as {encoding} does" if encoding else ""
             return f"these records are not in UTF-8{reads}"
         if reason == "too-long":
-            most = self.corpus.reading.max_record_bytes
+            most = self.corpus.input_format.max_record_bytes
             return f"these records have more bytes than --max-record-bytes {most} allows"
         return f"these records are {reason}: {_MEANINGS.get(reason, 'see docs/evidence.md')}"
 
@@ -134,7 +134,7 @@ class UnreadableSource:
         """Return the field that the options name, and the fields that there are."""
         have = f"these records have {listed([field.name for field in self._fields])}"
         asked = self._most_asked()
-        name = self.corpus.recipe.name
+        name = self.corpus.spec.name
         if not asked:
             return f"the corpus {name} does not find in these records what it needs: {have}"
         flag, given = self._flag(asked)
@@ -173,12 +173,12 @@ class UnreadableSource:
 
     def _corpus_of_them(self, texts: Sequence[str]) -> str:
         """Return which other corpus these records are of; empty if they look like none."""
-        form = Peek(self.paths[0], self.corpus.reading).format
-        found = guesses(
+        form = Peek(self.paths[0], self.corpus.input_format).format
+        found = guess_corpora(
             self._looked_at, forms={form}, text_field="".join(texts[:1]), path=self.paths[0]
         )
         known = found[0].corpus if found else ""
-        if known in ("", "text", self.corpus.recipe.name):
+        if known in ("", "text", self.corpus.spec.name):
             return ""
         return f"{called(known.replace('_', '-'))} reads these records"
 

@@ -10,14 +10,14 @@ from pipelines.commit import existing
 from pipelines.commit.existing import Unseen, find_unseen
 from pipelines.commit.ledger import Ledger
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import load_recipe
 from pipelines.corpus.sources import (
     Corpus,
-    growing_corpora,
+    corpus_inputs,
     input_specs,
-    list_corpora,
+    list_corpus_files,
     without_broken,
 )
+from pipelines.corpus.spec import load_spec
 from pipelines.job.build import Build, check_same, started
 from pipelines.job.ready import check_ready
 from pipelines.plans import JobSpec
@@ -42,7 +42,7 @@ def append(module: str, options: Options) -> Manifest | None:
     the first generation creates it.
 
     Args:
-        module: The module that holds the corpus's RECIPE.
+        module: The module that holds the corpus as CORPUS.
         options: Complete options, as `completed` returns them.
 
     Returns:
@@ -52,7 +52,7 @@ def append(module: str, options: Options) -> Manifest | None:
         UserError: The dataset cannot be extended with this input; the message says why and what to
             do.
     """
-    check_ready(options, corpus=load_recipe(module).name)
+    check_ready(options, corpus=load_spec(module).name)
     listing, corpora = _listed(module, options)
     corpus, output = Corpus(module, options), options.output
     if not listing.files and read_current_manifest(output) is None:
@@ -62,8 +62,8 @@ def append(module: str, options: Options) -> Manifest | None:
     with lock_dataset(output):
         base = read_current_manifest(output)
         begun = {*begun_files(base, listing.files, output)}
-        readings = {name: each.reading for name, each in corpora.items()}
-        new = _new_files(base, listing, output=output, readings=readings, options=options)
+        input_formats = {name: each.input_format for name, each in corpora.items()}
+        new = _new_files(base, listing, output=output, input_formats=input_formats, options=options)
         waiting = [file for file in new if file not in begun]
         if base is not None and not begun and not waiting:
             with started(corpus, corpora, files=()) as run:
@@ -88,9 +88,9 @@ def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
     With --append, empty or unreadable inputs are left for later; otherwise they are refused.
     """
     if not options.append:
-        return list_corpora(module, options)
-    inbox, corpora = growing_corpora(module, options)
-    listing = inbox.list_files()
+        return list_corpus_files(module, options)
+    inputs, corpora = corpus_inputs(module, options)
+    listing = inputs.list_files()
     listing.log_remarks()
     if options.skip_unreadable:
         listing = without_broken(listing, corpora)
@@ -193,7 +193,7 @@ def _new_files(
     listing: Listing,
     *,
     output: AnyPath,
-    readings: Mapping[str, InputFormat],
+    input_formats: Mapping[str, InputFormat],
     options: Options,
 ) -> list[InputFile]:
     """Return the files to add, by source and path.
@@ -203,7 +203,9 @@ def _new_files(
     """
     if base is None:
         return [*listing.files]
-    unseen = find_unseen(base, listing, readings=readings, output=output, rehash=options.rehash)
+    unseen = find_unseen(
+        base, listing, input_formats=input_formats, output=output, rehash=options.rehash
+    )
     if not options.allow_changed:
         _check_seen_files(unseen, output)
         return [*unseen.new]

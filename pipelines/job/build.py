@@ -18,10 +18,10 @@ from pipelines.commit.commit import forget_stages
 from pipelines.commit.ledger import Ledger
 from pipelines.commit.origin import given_paths, recorded_paths
 from pipelines.compiled import has_compiled_kernels
-from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic
+from pipelines.corpus.options import DATASET, SEGMENTS, Options, semantic_options
 from pipelines.corpus.part import MERGE, corpus_fraction, is_share
-from pipelines.corpus.recipe import load_recipe
-from pipelines.corpus.sources import Corpus, list_corpora, others
+from pipelines.corpus.sources import Corpus, list_corpus_files, other_corpora
+from pipelines.corpus.spec import load_spec
 from pipelines.corpus.versions import segment_versions
 from pipelines.execute.notes import Notes
 from pipelines.execute.runner import Runner, silence_beam
@@ -47,7 +47,7 @@ def build(module: str, options: Options) -> Manifest:
     """Make the dataset that the options describe, or resume it, or find it complete.
 
     Args:
-        module: The module that holds the corpus's RECIPE.
+        module: The module that holds the corpus as CORPUS.
         options: Complete options, as `completed` returns them.
 
     Raises:
@@ -61,7 +61,7 @@ def map_part(module: str, options: Options) -> None:
     """Map the shares that --part names; other machines may map other shares into the same output.
 
     Args:
-        module: The module that holds the corpus's RECIPE.
+        module: The module that holds the corpus as CORPUS.
         options: Complete options, as `completed` returns them.
 
     Raises:
@@ -75,8 +75,8 @@ def map_part(module: str, options: Options) -> None:
 @contextmanager
 def _opened(module: str, options: Options) -> Iterator["Build"]:
     """Yield a run that holds the lock on its output; the workers end with the block."""
-    check_ready(options, corpus=load_recipe(module).name)
-    listing, corpora = list_corpora(module, options)
+    check_ready(options, corpus=load_spec(module).name)
+    listing, corpora = list_corpus_files(module, options)
     with (
         lock_dataset(options.output, shared=is_share(options.part)),
         started(Corpus(module, options), corpora, files=listing.files) as run,
@@ -111,7 +111,7 @@ def started(
     if not has_compiled_kernels():
         _LOG.info("kernels are compiled first, once on this machine: up to 40 seconds")
     preload = ("pipelines.plans", "pipelines.kernel_cache")  # not Beam, which only the driver needs
-    with Runner(options.engine, num_workers=workers, preload=preload) as runner:
+    with Runner(options.beam_args, num_workers=workers, preload=preload) as runner:
         yield Build(corpus, corpora, files=files, runner=runner)
 
 
@@ -137,7 +137,7 @@ class Build:
         self.options = corpus.options
         self.corpus = corpus
         self.corpora = corpora
-        self.readings = {name: source.reading for name, source in corpora.items()}
+        self.input_formats = {name: source.input_format for name, source in corpora.items()}
         self.files = files
         self.left_out: Mapping[InputFile, str] = {}
         """Inputs that cannot be read, with the reasons; the report lists them."""
@@ -161,9 +161,9 @@ class Build:
             map=job,
             chain=chain,
             semantic={
-                **semantic(self.options, chain.fingerprints, decides=(SEGMENTS, DATASET)),
-                **others(corpora, corpus),
-                **corpus.facts(),
+                **semantic_options(self.options, chain.fingerprints, affects=(SEGMENTS, DATASET)),
+                **other_corpora(corpora, corpus),
+                **corpus.code(),
             },
             number=0,
             workers=runner.num_workers,
@@ -183,7 +183,7 @@ class Build:
         existing.check_inputs(
             manifest,
             Listing(files=[*self.files], refused={}),
-            readings=self.readings,
+            input_formats=self.input_formats,
             output=self.output,
         )
         existing.check_files(manifest, output=self.output)
@@ -344,7 +344,7 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
     """
     options = spec.map.options
     output = options.output
-    existing.check_corpus(manifest, spec.corpus.recipe.name, output=output, advice=advice)
+    existing.check_corpus(manifest, spec.corpus.spec.name, output=output, advice=advice)
     existing.check_options(
         manifest,
         spec.semantic,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
-from pipelines.corpus.recipe import CORPORA, Recipe, load_recipe
+from pipelines.corpus.spec import CORPORA, CorpusSpec, load_spec
 from pipelines.execute.imports import keep_pandas_out
 from shards.commands.command import log_plainly
 from shards.commands.flags import flag_of
@@ -29,23 +29,23 @@ def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
     Raises:
         UserError: The module cannot be imported, or does not contain a corpus.
     """
-    recipe = load_recipe(module)
+    spec = load_spec(module)
 
     def run(options: Options) -> None:
         keep_pandas_out()
         log_plainly()
-        # Workers know the recipe's options class by its name, but not the class defined below.
+        # Workers know the corpus's options class by its name, but not the class defined below.
         values = {field.name: getattr(options, field.name) for field in fields(options)}
-        run_corpus(module, checked(recipe.options(**values), recipe))
+        run_corpus(module, checked(spec.options(**values), spec))
 
-    return type("CorpusCommand", (recipe.options,), {"__doc__": recipe.about, "run": run})
+    return type("CorpusCommand", (spec.options,), {"__doc__": spec.about, "run": run})
 
 
 def run_corpus(module: str, options: Options) -> Manifest | None:
     """Make the dataset, extend it, or find it complete; or estimate, watch or map a part.
 
     Args:
-        module: The module that holds the corpus's RECIPE.
+        module: The module that holds the corpus as CORPUS.
         options: Options as `checked` returns them.
 
     Returns:
@@ -79,14 +79,14 @@ def run_corpus(module: str, options: Options) -> Manifest | None:
     return None
 
 
-def checked(options: Options, recipe: Recipe) -> Options:
+def checked(options: Options, spec: CorpusSpec) -> Options:
     """Return the completed options, after checking that they are compatible.
 
     Raises:
         UserError: As for `completed`; or options contradict each other, or the output is in an
             input.
     """
-    options = completed(options, recipe)
+    options = completed(options, spec)
     if options.plan and (options.part or options.grows):
         odd = "--part" if options.part else "--append and --watch"
         raise UserError(f"--plan estimates whole runs: leave {odd} out")
@@ -97,42 +97,42 @@ def checked(options: Options, recipe: Recipe) -> Options:
         )
     from pipelines.job.output import check_output  # noqa: PLC0415 - see run_corpus
 
-    check_output(options, recipe)
+    check_output(options, spec)
     return options
 
 
-def _same_text(options: Options, recipe: Recipe) -> str:
+def _same_text(options: Options, spec: CorpusSpec) -> str:
     """Return the flags with which another command reads the same text."""
-    name = recipe.name if recipe.name in CORPORA else recipe.documents.__module__
+    name = spec.name if spec.name in CORPORA else spec.documents.__module__
     words = ["--input", *options.input, "--corpus", name]
     for flag in ("text_field", "format"):
         value = getattr(options, flag, "")
-        if value != getattr(recipe.options, flag, ""):
+        if value != getattr(spec.options, flag, ""):
             words += [flag_of(flag), value]
     return shlex.join(words)
 
 
-def completed(options: Options, recipe: Recipe) -> Options:
+def completed(options: Options, spec: CorpusSpec) -> Options:
     """Return the options with input, tokenizer and output filled in.
 
     Raises:
         UserError: There is no input, or there is an input but no tokenizer.
     """
-    if not options.input and recipe.sample is None:
+    if not options.input and spec.sample is None:
         raise UserError(
-            f"--input is missing: name the files of {recipe.name}, a folder, a glob or a URL. "
+            f"--input is missing: name the files of {spec.name}, a folder, a glob or a URL. "
             f"({called('wudao')} runs on a built-in sample.)"
         )
     if options.input and not options.tokenizer:
         raise UserError(
             "--tokenizer is missing: give sentencepiece:FILE.model, tiktoken:NAME or "
             f"hf:tokenizer.json. To train one on this text: {called('train-tokenizer')} "
-            f"{_same_text(options, recipe)} --vocab-size 50000 --output tokenizer.model"
+            f"{_same_text(options, spec)} --vocab-size 50000 --output tokenizer.model"
         )
-    output = Path("build") / recipe.name if options.output == Path() else options.output
+    output = Path("build") / spec.name if options.output == Path() else options.output
     return replace(
         options,
-        input=options.input or (str(recipe.sample),),
-        tokenizer=options.tokenizer or recipe.sample_tokenizer,
+        input=options.input or (str(spec.sample),),
+        tokenizer=options.tokenizer or spec.sample_tokenizer,
         output=output.absolute(),
     )

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.options import Options
-from pipelines.corpus.sources import Corpus, match_corpora
+from pipelines.corpus.sources import Corpus, list_corpus_files
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
 from pipelines.job.build import Build
@@ -87,7 +87,7 @@ class SampledCorpus(Corpus):
     seconds: float
     """The time limit for each part, in seconds."""
 
-    def reader(self, split: FileSplit, *, whole: bool = False) -> RecordReader:
+    def reader(self, split: FileSplit, *, all_columns: bool = False) -> RecordReader:
         """Return the reader of a part of a split."""
         packed = compression(split.path) is not None or split.form in NEVER_CUT
         is_table = split.form == "parquet"
@@ -97,9 +97,9 @@ class SampledCorpus(Corpus):
             start = (split.start + split.end) // 2 - PART_BYTES
             split = replace(split, start=start) if start > split.start + PART_BYTES else split
         return _NotedReader(
-            super().reader(split, whole=whole),
+            super().reader(split, all_columns=all_columns),
             unit=unit,
-            notes=self.notes / (_FIRST if whole else _READ),
+            notes=self.notes / (_FIRST if all_columns else _READ),
             seconds=self.seconds,
             units=max(1, round(PART_BYTES / unit)),
             packed=packed,
@@ -188,18 +188,20 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
     """Estimate a run; nothing is written to the output.
 
     Args:
-        module: The module that holds the corpus's RECIPE.
+        module: The module that holds the corpus as CORPUS.
         options: Complete options, as `completed` returns them.
         seconds: The approximate time for sampling.
 
     Raises:
         UserError: The input cannot be read, or an option is not valid.
     """
-    files, corpora = match_corpora(module, options)
+    listing, corpora = list_corpus_files(module, options)
     # The sample allows any share of rejects, so that the estimate can report the share. Warnings of
     # a run are also shown for the sample.
-    check_sources(FirstFiles(job=Job(options=options, corpora=corpora, versions={}), files=files))
-    by_source = {name: [file for file in files if file.source == name] for name in corpora}
+    check_sources(
+        FirstFiles(job=Job(options=options, corpora=corpora, versions={}), files=listing.files)
+    )
+    by_source = {name: [file for file in listing.files if file.source == name] for name in corpora}
     chosen = {name: _spread(each) for name, each in by_source.items()}
     with tempfile.TemporaryDirectory(prefix="corpusmill-plan-") as name:
         folder = Path(name)
@@ -241,7 +243,7 @@ def _sampling(
             max_reject_rate=1.0,
             keep_segments=True,
             overwrite=False,
-            engine=(),
+            beam_args=(),
         )
         each = max(MIN_SECONDS, seconds / max(parts, 1))
         return SampledCorpus(corpus.module, options, notes=folder, seconds=each)

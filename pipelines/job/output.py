@@ -13,11 +13,11 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import Recipe
 from pipelines.corpus.sources import input_specs
+from pipelines.corpus.spec import CorpusSpec
 from pipelines.read.files import input_names, input_paths
 from pipelines.read.hub import is_hub_dataset
-from pipelines.read.names import at_wildcard
+from pipelines.read.names import split_at_wildcard
 from shards.errors import UserError
 from shards.manifest import NAME, WORK, read_manifest
 from shards.paths import check_sources
@@ -41,12 +41,12 @@ _Parts = tuple[Sequence[str], Sequence[str]]
 """The parts of an input's path: those without wildcards, then those from the first wildcard on."""
 
 
-def check_output(options: Options, recipe: Recipe) -> None:
+def check_output(options: Options, spec: CorpusSpec) -> None:
     """Check where a run reads and writes, and the names of its sources.
 
     Args:
         options: Complete options, as `completed` returns them.
-        recipe: The recipe of the corpus whose command this is.
+        spec: The description of the corpus whose command this is.
 
     Raises:
         UserError: The output is, contains or is inside an input; a folder of the output is a link;
@@ -57,7 +57,7 @@ def check_output(options: Options, recipe: Recipe) -> None:
         check_apart(path, output)
     if isinstance(output, Path):
         _check_work(output / WORK)
-    names = input_names(specs, default_name=recipe.name)
+    names = input_names(specs, default_name=spec.name)
     try:
         check_sources(names)
     except UserError:  # an existing dataset with such names keeps them
@@ -97,7 +97,7 @@ def check_apart(spec: str, output: AnyPath) -> None:
         return
     if is_url(spec) or isinstance(output, RemotePath):
         if is_url(spec) and isinstance(output, RemotePath):
-            _check_parts(at_wildcard(_url_parts(spec)), _url_parts(str(output)), spec, output)
+            _check_parts(split_at_wildcard(_url_parts(spec)), _url_parts(str(output)), spec, output)
         return
     with suppress(OSError, ValueError):  # listing reports paths that cannot be read
         _check_local(spec, output)
@@ -111,7 +111,7 @@ def _check_local(spec: str, output: Path) -> None:
         if any(each.is_relative_to(real) for each in (_real(path.parent) / path.name, _real(path))):
             raise _input_inside(spec, output)
     else:
-        fixed, pattern = at_wildcard(path.parts)
+        fixed, pattern = split_at_wildcard(path.parts)
         _check_parts((_real(Path(*fixed)).parts, pattern), real.parts, spec, output)
 
 

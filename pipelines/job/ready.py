@@ -37,7 +37,7 @@ def check_ready(options: Options, *, corpus: str) -> None:
         UserError: The engine does not answer; the output is not a folder, cannot be written, or has
             a dataset of another corpus; or the file of a model or list is missing.
     """
-    check_engine(options.engine)
+    check_engine(options.beam_args)
     _check_output(options, corpus)
     check_spec(options.tokenizer)
     for name, what in _named_files(options):

@@ -23,8 +23,8 @@ import pyarrow as pa
 from pipelines.commit.commit import lag_of
 from pipelines.commit.existing import seen_files
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import load_recipe
-from pipelines.corpus.sources import Corpus, Inbox, growing_corpora, input_specs
+from pipelines.corpus.sources import Corpus, CorpusInputs, corpus_inputs, input_specs
+from pipelines.corpus.spec import load_spec
 from pipelines.job.append import begun_files, check_base, grow
 from pipelines.job.arrivals import Arrivals, Name, Version
 from pipelines.job.build import started
@@ -65,21 +65,21 @@ def watch(module: str, options: Options) -> None:
     """Watch the inputs until the user or --until ends the watch; then commit the settled files.
 
     Args:
-        module: The module that holds the corpus's RECIPE.
+        module: The module that holds the corpus as CORPUS.
         options: Complete options, as `completed` returns them.
 
     Raises:
         UserError: The watch cannot begin; the message says why and what to do.
     """
-    check_ready(options, corpus=load_recipe(module).name)
+    check_ready(options, corpus=load_spec(module).name)
     for path in input_paths(input_specs(options)):
         if is_hub_dataset(path):
             raise UserError(
                 "--watch follows folders, globs and URLs; a dataset of the hub as it is now "
                 f"({shown(path)}) can be added with --append"
             )
-    inbox, corpora = growing_corpora(module, options)
-    listing = inbox.list_files()
+    inputs, corpora = corpus_inputs(module, options)
+    listing = inputs.list_files()
     listing.log_remarks()
     with lock_dataset(options.output):
         corpus, output = Corpus(module, options), options.output
@@ -89,7 +89,7 @@ def watch(module: str, options: Options) -> None:
             run.announce()
             run.check_first(listing.files, base=base)
         with _told_to_stop() as stop:
-            Watch(corpus, corpora, inbox=inbox, unmatched=listing.unmatched).run(stop)
+            Watch(corpus, corpora, inputs=inputs, unmatched=listing.unmatched).run(stop)
 
 
 @contextmanager
@@ -151,7 +151,7 @@ class Watch:
         corpus: Corpus,
         corpora: Mapping[str, Corpus],
         *,
-        inbox: Inbox,
+        inputs: CorpusInputs,
         unmatched: Iterable[str] = (),
     ) -> None:
         """Prepare a watch.
@@ -159,12 +159,12 @@ class Watch:
         Args:
             corpus: The corpus whose command this is.
             corpora: The corpus of each source.
-            inbox: The inputs that files arrive in.
+            inputs: The inputs that files arrive in.
             unmatched: As for `Arrivals`.
         """
         self._corpus = corpus
         self._corpora = corpora
-        self._inbox = inbox
+        self._inputs = inputs
         self._options = corpus.options
         self._output = corpus.options.output
         self._arrivals = Arrivals(self._options.settle, unmatched=unmatched)
@@ -226,7 +226,7 @@ class Watch:
     def _turn(self, *, ending: bool) -> None:
         dataset = self._learn()
         began = time.monotonic()
-        listing = self._inbox.list_files()
+        listing = self._inputs.list_files()
         took, now = time.monotonic() - began, time.time()
         usual = min(LOOK_EVERY, max(0.5, self._options.settle / 2))
         self._look_pause = max(usual, LOOK_FACTOR * took)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import MISSING, dataclass
 from typing import Any
 
-from pipelines.look.look import Look, look
+from pipelines.look.inspection import Inspection, inspect_input
 from pipelines.look.page import command, page
 from shards.commands.command import Command, log_errors
 from shards.commands.flags import WORD, option
@@ -20,7 +20,7 @@ _EXAMPLE_CHARACTERS = 200
 
 
 @dataclass(frozen=True, kw_only=True)
-class LookAt(Command):
+class Look(Command):
     """Inspect files, and suggest the command that reads them."""
 
     STOPPED = "nothing was written"
@@ -35,7 +35,7 @@ class LookAt(Command):
         """Print what is seen of each input."""
         log_errors()
         for index, paths in enumerate(_inputs(self.path)):
-            seen = look(*paths)
+            seen = inspect_input(*paths)
             if self.json:
                 print_line(json_text(described(seen), stream=sys.stdout))
             else:
@@ -51,7 +51,7 @@ def _inputs(paths: Sequence[str]) -> list[list[str]]:
     return [*inputs.values()]
 
 
-def described(seen: Look) -> dict[str, Any]:
+def described(seen: Inspection) -> dict[str, Any]:
     """Return the findings of an inspection, JSON-able."""
     best = seen.guesses[0] if seen.guesses else None
     return {

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pipelines.corpus.guess import Guess
 from pipelines.corpus.options import Options
-from pipelines.look.heads import Head
-from pipelines.look.look import FileKind, Look
+from pipelines.look.file_head import FileHead
+from pipelines.look.inspection import FileKind, Inspection
 from pipelines.read.fields import Field
 from pipelines.read.input_file import common_start
 from pipelines.read.names import ending_of, matcher
@@ -45,28 +45,28 @@ FORMATS = {
 WRAPPED = ' in {"KEY": […]}'
 
 
-def page(look: Look) -> Iterator[str]:
+def page(seen: Inspection) -> Iterator[str]:
     """Yield the lines."""
-    return map(visible_line, _lines(look))
+    return map(visible_line, _lines(seen))
 
 
-def _lines(look: Look) -> Iterator[str]:
-    if look.is_dataset:
-        folder = shlex.quote(look.path)
-        yield f"{look.path}: a dataset, whose texts are tokens already"
+def _lines(seen: Inspection) -> Iterator[str]:
+    if seen.is_dataset:
+        folder = shlex.quote(seen.path)
+        yield f"{seen.path}: a dataset, whose texts are tokens already"
         yield f"next      {called('shards inspect')} {folder}"
         return
-    size = byte_size(sum(kind.num_bytes for kind in look.taken))
-    num_files = sum(kind.num_files for kind in look.taken)
-    num_others = sum(kind.num_files for kind in look.kinds) - num_files
+    size = byte_size(sum(kind.num_bytes for kind in seen.taken))
+    num_files = sum(kind.num_files for kind in seen.taken)
+    num_others = sum(kind.num_files for kind in seen.kinds) - num_files
     others = f"; {num_others:,} more that a run does not read" * (num_others > 0)
-    yield f"{look.path}: {_files(num_files)}, {size}{others}"
-    for part in (_kinds, _remarks, _faults, *((_fields, _sense) if look.records else ()), _next):
-        if lines := [*part(look)]:
+    yield f"{seen.path}: {_files(num_files)}, {size}{others}"
+    for part in (_kinds, _remarks, _faults, *((_fields, _sense) if seen.records else ()), _next):
+        if lines := [*part(seen)]:
             yield from ("", *lines)
 
 
-def _kinds(look: Look) -> Iterator[str]:
+def _kinds(seen: Inspection) -> Iterator[str]:
     rows = [
         (
             kind.ending or "(no ending)",
@@ -74,16 +74,16 @@ def _kinds(look: Look) -> Iterator[str]:
             byte_size(kind.num_bytes),
             _what(kind),
         )
-        for kind in look.kinds[:MAX_KINDS]
+        for kind in seen.kinds[:MAX_KINDS]
     ]
     yield from table(rows, left=(0, 3))
-    rest = look.kinds[MAX_KINDS:]
+    rest = seen.kinds[MAX_KINDS:]
     if rest:
         yield f"and {len(rest)} more endings: {_files(sum(kind.num_files for kind in rest))}"
 
 
-def _remarks(look: Look) -> Iterator[str]:
-    yield from (f"  {remark}" for remark in look.remarks)
+def _remarks(seen: Inspection) -> Iterator[str]:
+    yield from (f"  {remark}" for remark in seen.remarks)
 
 
 def _what(kind: FileKind) -> str:
@@ -97,26 +97,26 @@ def _what(kind: FileKind) -> str:
     return f"{'; '.join(forms)}: about {about(kind.records)} records"
 
 
-def _faults(look: Look) -> Iterator[str]:
+def _faults(seen: Inspection) -> Iterator[str]:
     """Yield files and records that a run would refuse or quarantine, and whether it then stops."""
-    faults = [fault for head in look.heads for fault in _of_head(head)]
-    faults += [f"{path} {why}" for path, why in [*look.refused.items()][:MAX_REFUSED]]
-    left = len(look.refused) - MAX_REFUSED
+    faults = [fault for head in seen.heads for fault in _of_head(head)]
+    faults += [f"{path} {why}" for path, why in [*seen.refused.items()][:MAX_REFUSED]]
+    left = len(seen.refused) - MAX_REFUSED
     faults += [f"and {left:,} more files or folders that cannot be taken"] * (left > 0)
     if not faults:
         return
     yield "not to be read as it is:"
     yield from (f"  {fault}" for fault in faults)
-    if look.refused:
+    if seen.refused:
         yield "empty files and what cannot be opened stop a run, unless --skip-unreadable is given"
-    if any(head.refusal for head in look.heads):
+    if any(head.refusal for head in seen.heads):
         yield "a run stops at files that it cannot read: fix them, or name the others by a glob"
-    damaged = sum(head.damaged for head in look.heads)
-    if damaged > MAX_REJECTED * (damaged + sum(len(head.records) for head in look.heads)):
+    damaged = sum(head.damaged for head in seen.heads)
+    if damaged > MAX_REJECTED * (damaged + sum(len(head.records) for head in seen.heads)):
         yield f"of these records, unread ones are {_IF_ALL}"
 
 
-def _of_head(head: Head) -> Iterator[str]:
+def _of_head(head: FileHead) -> Iterator[str]:
     path = head.file.path
     if head.refusal:
         yield head.refusal + (f" It seems to be {head.hint}." if head.hint else "")
@@ -128,40 +128,40 @@ def _of_head(head: Head) -> Iterator[str]:
     yield from (f"{path}: {remedy}" for remedy in (head.hint, head.conversion) if remedy)
 
 
-def _fields(look: Look) -> Iterator[str]:
+def _fields(seen: Inspection) -> Iterator[str]:
     rows = [("field", "type", "in", "chars", "example")]
-    for field in look.fields[:MAX_FIELDS]:
+    for field in seen.fields[:MAX_FIELDS]:
         kinds = " or ".join(visible_line(kind) for kind in field.types[:2])
         chars = f"{field.chars:,.0f}" if field.chars else ""
-        rows.append((_name(field, look), kinds, f"{100 * field.present:.0f} %", chars, ""))
+        rows.append((_name(field, seen), kinds, f"{100 * field.present:.0f} %", chars, ""))
     lines = list(table(rows, left=(0, 1, 4)))
     room = max(_MIN_EXAMPLE, COLUMNS - max(map(width, lines[1:])) - 2)
     filled = [rows[0]] + [
         (*row[:4], example(field.example, room))
-        for row, field in zip(rows[1:], look.fields, strict=False)
+        for row, field in zip(rows[1:], seen.fields, strict=False)
     ]
     yield from table(filled, left=(0, 1, 4))
-    if len(look.fields) > MAX_FIELDS:
-        yield f"and {len(look.fields) - MAX_FIELDS} more fields"
+    if len(seen.fields) > MAX_FIELDS:
+        yield f"and {len(seen.fields) - MAX_FIELDS} more fields"
 
 
-def _name(field: Field, look: Look) -> str:
-    return f"{visible_line(field.name)}{' *' if field.name == look.text_field else ''}"
+def _name(field: Field, seen: Inspection) -> str:
+    return f"{visible_line(field.name)}{' *' if field.name == seen.text_field else ''}"
 
 
-def _sense(look: Look) -> Iterator[str]:
-    number, num_heads = len(look.records), sum(head.form in look.forms for head in look.heads)
+def _sense(seen: Inspection) -> Iterator[str]:
+    number, num_heads = len(seen.records), sum(head.form in seen.forms for head in seen.heads)
     yield f"looked at {number:,} records, at the beginning of {_files(num_heads)}"
-    if look.text_field:
-        (share,) = (field.present for field in look.fields if field.name == look.text_field)
+    if seen.text_field:
+        (share,) = (field.present for field in seen.fields if field.name == seen.text_field)
         where = "" if share == 1 else f", in {100 * share:.0f} % of these records"
-        yield f"text      {look.text_field} (*): most letters{where}"
+        yield f"text      {seen.text_field} (*): most letters{where}"
     else:
         yield "text      no field looks like texts"
-    if look.languages:
-        yield f"language  {_shares(look.languages)}"
-    if look.guesses:
-        best, *others = look.guesses
+    if seen.languages:
+        yield f"language  {_shares(seen.languages)}"
+    if seen.guesses:
+        best, *others = seen.guesses
         yield f"corpus    {best.corpus}: {_reads(best)}"
         yield from _account(best)
         for other in others[:2]:
@@ -195,15 +195,15 @@ def _shares(shares: Mapping[str, float]) -> str:
     return ", ".join(shown[: max(1, min(6, len(shown) - len(rest)))])
 
 
-def _next(look: Look) -> Iterator[str]:
-    if not look.guesses:
+def _next(seen: Inspection) -> Iterator[str]:
+    if not seen.guesses:
         yield (
             "next      nothing to run: no corpus here reads these records. To write a corpus: "
             "docs/own.md"
         )
     else:
-        line = command(look, look.guesses[0])
-        if others := [kind for kind in look.taken if kind.form and kind.form not in look.forms]:
+        line = command(seen, seen.guesses[0])
+        if others := [kind for kind in seen.taken if kind.form and kind.form not in seen.forms]:
             endings = ", ".join(kind.ending or "those without an ending" for kind in others)
             files = _files(sum(kind.num_files for kind in others))
             yield f"left out  {files} ({endings}) of other records: give these another command"
@@ -227,42 +227,42 @@ def _files(number: int) -> str:
     return f"{number:,} file{'s' * (number != 1)}"
 
 
-def command(look: Look, guess: Guess) -> str:
+def command(seen: Inspection, guess: Guess) -> str:
     """Return the command line that makes a dataset of an input, as its recipe was tried."""
-    words = ["--input", *_inputs(look, guess)]
-    words += _own_flags(look, guess)
-    words += _language_flags(look, guess)
-    words += ["--skip-unreadable"] if look.refused else []
+    words = ["--input", *_inputs(seen, guess)]
+    words += _own_flags(seen, guess)
+    words += _language_flags(seen, guess)
+    words += ["--skip-unreadable"] if seen.refused else []
     words += ["--tokenizer", _tokenizer(guess)]
     return f"{called(guess.corpus.replace('_', '-'))} {shlex.join(words)}"
 
 
-def _own_flags(look: Look, guess: Guess) -> Iterator[str]:
+def _own_flags(seen: Inspection, guess: Guess) -> Iterator[str]:
     field = getattr(guess.options, "text_field", "text")
-    if look.forms != ("lines",) and field != "text":
+    if seen.forms != ("lines",) and field != "text":
         yield from ("--text-field", field)
 
 
-def _language_flags(look: Look, guess: Guess) -> Sequence[str]:
+def _language_flags(seen: Inspection, guess: Guess) -> Sequence[str]:
     """Return the flag for languages of the texts that the recipe would leave out."""
-    frequent = [name for name, share in look.languages.items() if share >= _RARE]
+    frequent = [name for name, share in seen.languages.items() if share >= _RARE]
     if not set(frequent) - {*guess.options.languages} or "all" in guess.options.languages:
         return ()
     return ("--languages", ",".join(sorted({*frequent} - {"und"}) or ["all"]))
 
 
-def _inputs(look: Look, guess: Guess) -> list[str]:
+def _inputs(seen: Inspection, guess: Guess) -> list[str]:
     """Return the paths, or globs where the recipe would take other files of a folder."""
-    patterns = guess.recipe.pattern
+    patterns = guess.spec.pattern
     is_read = matcher((patterns,) if isinstance(patterns, str) else patterns)
-    alone = all(kind.form in look.forms for kind in look.taken)
-    fits = alone and all(is_read(file.relative) for file in look.files)
-    if fits or len(look.paths) > 1 or not _below(look):
-        return [*look.paths]
+    alone = all(kind.form in seen.forms for kind in seen.taken)
+    fits = alone and all(is_read(file.relative) for file in seen.files)
+    if fits or len(seen.paths) > 1 or not _below(seen):
+        return [*seen.paths]
     kinds: dict[str, list[str]] = {}
-    for file in look.files:
+    for file in seen.files:
         kinds.setdefault(ending_of(file.relative), []).append(file.relative)
-    return [f"{look.path.rstrip('/')}/{_glob(ending, names)}" for ending, names in kinds.items()]
+    return [f"{seen.path.rstrip('/')}/{_glob(ending, names)}" for ending, names in kinds.items()]
 
 
 def _glob(ending: str, relatives: Sequence[str]) -> str:
@@ -273,13 +273,13 @@ def _glob(ending: str, relatives: Sequence[str]) -> str:
     return f"{deep}{start}*{ending}" if len(names) > 1 or ending else names[0]
 
 
-def _below(look: Look) -> bool:
+def _below(seen: Inspection) -> bool:
     """Return whether a path is the folder of files, not a file, a glob or a dataset of the hub."""
-    start = look.path if is_url(look.path) else os.path.abspath(look.path)  # noqa: PTH100 - as files have it
-    return all(file.path == f"{start.rstrip('/')}/{file.relative}" for file in look.files)
+    start = seen.path if is_url(seen.path) else os.path.abspath(seen.path)  # noqa: PTH100 - as files have it
+    return all(file.path == f"{start.rstrip('/')}/{file.relative}" for file in seen.files)
 
 
 def _tokenizer(guess: Guess) -> str:
-    kind, _, path = guess.recipe.sample_tokenizer.partition(":")
+    kind, _, path = guess.spec.sample_tokenizer.partition(":")
     here = Path.cwd()
     return f"{kind}:{Path(path).relative_to(here) if Path(path).is_relative_to(here) else path}"

@@ -50,7 +50,7 @@ class FieldCheck:
     @classmethod
     def of(cls, corpus: Corpus, source: str) -> "FieldCheck":
         """Return the fields that the options of a source's corpus name."""
-        missing = dict(corpus.recipe.named_fields(corpus.options))
+        missing = dict(corpus.spec.named_fields(corpus.options))
         return cls(corpus, source, missing, needs_url=bool(corpus.options.url_blocklist))
 
     @property

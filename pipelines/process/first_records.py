@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pipelines.corpus.batcher import BatchPiece, Intake
+from pipelines.corpus.batcher import BatchPiece, DocumentBatcher
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.unreadable import UnreadableSource
@@ -103,9 +103,9 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
 
 def _is_mapped(files: Sequence[InputFile], job: Job, fingerprints: Mapping[str, Any]) -> bool:
     """Return whether an earlier run has finished the first item of a source."""
-    reading, size = job.corpora[files[0].source].reading, job.options.split_bytes
-    Peek(files[0].path, reading).check()
-    chains = (splits(file, reading, split_bytes=size) for file in files)
+    input_format, size = job.corpora[files[0].source].input_format, job.options.split_bytes
+    Peek(files[0].path, input_format).check()
+    chains = (splits(file, input_format, split_bytes=size) for file in files)
     (first,) = split_items([next(packs(chains, split_bytes=size))], job, fingerprints)
     return (job.work / "map" / f"{first.name}.json").exists()
 
@@ -148,9 +148,9 @@ def _odd_files(first: FirstFiles) -> Iterator[str]:
     Its lines may be parts of one text, or its only object a table of which one text is read.
     """
     for own in [] if first.job.options.watch else _by_source(first.files):
-        reading = first.job.corpora[own[0].source].reading
-        peek = Peek(own[0].path, reading)
-        if reading.format == "auto" and peek.looks_wrapped:
+        input_format = first.job.corpora[own[0].source].input_format
+        peek = Peek(own[0].path, input_format)
+        if input_format.format == "auto" and peek.looks_wrapped:
             yield (
                 f"each line of {shown(peek.path)} becomes a document, and they look like parts of "
                 "one text: give --format file to make a document of each file, or --format lines "
@@ -184,10 +184,10 @@ def _read_first(
     Raises:
         UserError: A file is in another format than it should be, or code of the corpus fails.
     """
-    intake = Intake(corpus)
+    batcher = DocumentBatcher(corpus)
     is_read = False
     for split, item in _in_turn(corpus, files):
-        verdict = intake.read([BatchPiece(split, [item])])
+        verdict = batcher.read([BatchPiece(split, [item])])
         reasons = verdict.reasons.to_pylist()
         if QUARANTINE_REASONS.issuperset(reasons):
             found.add(split.path, item, reasons[0] if reasons else "missing-field")
@@ -227,21 +227,23 @@ def _in_turn(
 def _whole(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
     """Yield the splits of files, one after another."""
     for file in files:
-        Peek(file.path, corpus.reading).check()
-        yield from splits(file, corpus.reading, split_bytes=max(1, file.bytes))
+        Peek(file.path, corpus.input_format).check()
+        yield from splits(file, corpus.input_format, split_bytes=max(1, file.bytes))
 
 
 def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
     """Yield the splits of fewer than LANES files, so many of each that there are LANES at least."""
     parts = -(-LANES // len(files))
     for file in files:
-        Peek(file.path, corpus.reading).check()
-        yield from splits(file, corpus.reading, split_bytes=max(1, -(-file.bytes // parts)))
+        Peek(file.path, corpus.input_format).check()
+        yield from splits(file, corpus.input_format, split_bytes=max(1, -(-file.bytes // parts)))
 
 
 def _items(
     corpus: Corpus, place: Iterator[FileSplit]
 ) -> Iterator[tuple[FileSplit, Record | Damage]]:
     for split in place:
-        for item in corpus.reader(split, whole=True):  # a message names all fields that are there
+        for item in corpus.reader(
+            split, all_columns=True
+        ):  # a message names all fields that are there
             yield split, item

@@ -62,11 +62,11 @@ def plan_splits(
     chains: list[list[FileSplit]] = []
     failed: dict[InputFile, str] = {}
     for file in sorted(inputs, key=lambda file: file.name):
-        reading = job.corpora[file.source].reading
+        input_format = job.corpora[file.source].input_format
         try:
             if not part:
-                Peek(file.path, reading).check()
-            chains.append(splits(file, reading, split_bytes=job.options.split_bytes))
+                Peek(file.path, input_format).check()
+            chains.append(splits(file, input_format, split_bytes=job.options.split_bytes))
         except UserError as error:
             if not job.options.watch:
                 raise
@@ -77,7 +77,7 @@ def plan_splits(
         names = {split.name for item in own for split in item.splits}
         for file in inputs:
             if file.name in names:
-                Peek(file.path, job.corpora[file.source].reading).check()
+                Peek(file.path, job.corpora[file.source].input_format).check()
     chosen = {item.name for item in own}
     others = [item for item in items if item.name not in chosen] if is_share else []
     _log_changes(own, items, job, there)
@@ -117,7 +117,7 @@ def is_intact(
         record,
         job.work / "map",
         # A merge does not look at the files: on its machine they may have other times.
-        reading=None if merges else job.corpora[item.source].reading,
+        input_format=None if merges else job.corpora[item.source].input_format,
         sizes=sizes,
         cut=job.options.skip_unreadable or not job.options.watch,
     )

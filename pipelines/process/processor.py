@@ -16,9 +16,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from pipelines.corpus.amounts import Amounts
-from pipelines.corpus.batcher import Intake, group_records, with_raws
-from pipelines.corpus.options import SEGMENTS, Options, semantic
+from pipelines.corpus.batcher import DocumentBatcher, add_raw_heads, group_records
+from pipelines.corpus.input_counts import InputCounts
+from pipelines.corpus.options import SEGMENTS, Options, semantic_options
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.versions import segment_versions
 from pipelines.execute.deaths import ATTEMPT
@@ -133,7 +133,7 @@ class SplitRecord:
         """
         if reader.crc32c is None:
             raise RuntimeError(f"{split.path}: the reader ended before the split did")
-        return cls._of_split(split, crc32c=reader.crc32c, cut=reader.cut or "", **results)
+        return cls._of_split(split, crc32c=reader.crc32c, cut=reader.truncation or "", **results)
 
     @classmethod
     def _of_split(cls, split: FileSplit, **results: Any) -> "SplitRecord":
@@ -198,8 +198,8 @@ def record_names(
         fingerprints: Fingerprints instead of the options that are paths.
     """
     shared = {
-        "corpus": corpus.recipe.name,
-        "options": semantic(corpus.options, fingerprints, decides=(SEGMENTS,)),
+        "corpus": corpus.spec.name,
+        "options": semantic_options(corpus.options, fingerprints, affects=(SEGMENTS,)),
         "versions": dict(versions),
     }
     start = hashlib.sha256(canonical(shared))
@@ -229,7 +229,7 @@ class SplitProcessor:
     def __init__(self, job: Job) -> None:
         self._job = job
         self._folder = job.work / "map"
-        self._intakes = {source: Intake(corpus) for source, corpus in job.corpora.items()}
+        self._batchers = {source: DocumentBatcher(corpus) for source, corpus in job.corpora.items()}
         self._pipeline = take_steps(job.options, run=job.run)
         own = segment_versions(self._pipeline.library_versions, job.corpora)
         if own != job.versions:
@@ -309,7 +309,7 @@ class SplitProcessor:
         started, clock = time.monotonic(), CpuClock()
         corpus = self._job.corpora[item.source]
         readers = [(split, corpus.reader(split)) for split in item.splits]
-        builder, amounts = self._make_builder(), Amounts()
+        builder, amounts = self._make_builder(), InputCounts()
         stems = (self._folder / f"{stem}-{number:04}" for number in itertools.count())
         batches = self._batches(readers, amounts, clock)
         segments = tuple(self._segments(batches, builder, stems, clock))
@@ -335,7 +335,7 @@ class SplitProcessor:
     def _batches(
         self,
         readers: Iterable[tuple[FileSplit, RecordReader]],
-        amounts: Amounts,
+        amounts: InputCounts,
         clock: CpuClock,
     ) -> Iterator[tuple[pa.RecordBatch, list[FilterResult]]]:
         """Yield batches of documents that pass every step, and the verdicts on the others.
@@ -346,11 +346,11 @@ class SplitProcessor:
             clock: Counts the time of each step.
         """
         for group in group_records(readers):
-            intake = self._intakes[group[0].split.source]
-            pieces = intake.sampled(group, amounts.unsampled)
-            documents, rejected = split_result(intake.read(pieces))
+            batcher = self._batchers[group[0].split.source]
+            pieces = batcher.sampled(group, amounts.unsampled)
+            documents, rejected = split_result(batcher.read(pieces))
             kept, dropped = apply_steps(documents, self._pipeline.steps, clock)
-            verdicts = [with_raws(verdict, pieces) for verdict in (rejected, *dropped)]
+            verdicts = [add_raw_heads(verdict, pieces) for verdict in (rejected, *dropped)]
             amounts.add(pieces, verdicts)
             yield kept, verdicts
 

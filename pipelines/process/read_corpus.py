@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus import sources
-from pipelines.corpus.amounts import Amounts
-from pipelines.corpus.batcher import BatchPiece, Intake, group_records, with_raws
+from pipelines.corpus.batcher import BatchPiece, DocumentBatcher, add_raw_heads, group_records
+from pipelines.corpus.input_counts import InputCounts
 from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import corpus_module, load_recipe
+from pipelines.corpus.spec import corpus_module, load_spec
 from pipelines.corpus.versions import segment_versions
 from pipelines.execute import beam
 from pipelines.execute.beam import PBegin
@@ -77,20 +77,20 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         """
         super().__init__()
         module = corpus_module(corpus) or corpus
-        recipe = load_recipe(module)
-        _check_names(corpus, recipe.options, options)
+        spec = load_spec(module)
+        _check_names(corpus, spec.options, options)
         given = {"input": input, **options}
-        values = options_of_call(recipe.options, given, module=module)
+        values = options_of_call(spec.options, given, module=module)
         if not values.input:
-            if recipe.sample is None:
+            if spec.sample is None:
                 raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
-            values = replace(values, input=(str(recipe.sample),))
-        listing, self._corpora = sources.list_corpora(module, values)
+            values = replace(values, input=(str(spec.sample),))
+        listing, self._corpora = sources.list_corpus_files(module, values)
         chains = []
         for file in listing.files:
-            reading = self._corpora[file.source].reading
-            Peek(file.path, reading).check()
-            chains.append(splits(file, reading, split_bytes=values.split_bytes))
+            input_format = self._corpora[file.source].input_format
+            Peek(file.path, input_format).check()
+            chains.append(splits(file, input_format, split_bytes=values.split_bytes))
         self._packs = [*packs(chains, split_bytes=values.split_bytes)]
         for name, one in self._corpora.items():
             if taken := sorted(RESERVED_COLUMNS & {*one.columns}):
@@ -101,7 +101,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
 
     def expand(self, pipeline: PBegin) -> Any:
         """Wire it."""
-        reading = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(
+        read_splits = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(
             pa.RecordBatch,
             dropped=pa.RecordBatch,
             quarantined=pa.RecordBatch,
@@ -111,7 +111,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
             pipeline
             | "List splits" >> beam.Create(self._packs, reshuffle=False)
             | "Spread over workers" >> beam.Reshuffle()
-            | "Read splits" >> reading.with_outputs(DROPPED, QUARANTINED, _SPLITS, main=KEPT)
+            | "Read splits" >> read_splits.with_outputs(DROPPED, QUARANTINED, _SPLITS, main=KEPT)
         )
         return CorpusOutputs(tagged[KEPT], tagged[DROPPED], tagged[QUARANTINED], tagged[_SPLITS])
 
@@ -137,20 +137,22 @@ class ReadDoFn(beam.DoFn):
     def setup(self) -> None:
         """Import the corpora, which are those that the pipeline was made with."""
         check_worker_facts(segment_versions({}, self._corpora), self._versions)
-        self._intakes = {source: Intake(corpus) for source, corpus in self._corpora.items()}
+        self._batchers = {
+            source: DocumentBatcher(corpus) for source, corpus in self._corpora.items()
+        }
 
     def process(self, pack: tuple[FileSplit, ...]) -> Iterator[Any]:
         """Yield the batches of splits of one source, and last their records."""
         source = pack[0].source
-        corpus, intake = self._corpora[source], self._intakes[source]
+        corpus, batcher = self._corpora[source], self._batchers[source]
         readers = [(split, corpus.reader(split)) for split in pack]
-        amounts = Amounts()
+        amounts = InputCounts()
         for group in group_records(readers):
-            pieces = intake.sampled(group, amounts.unsampled)
+            pieces = batcher.sampled(group, amounts.unsampled)
             if any(piece.items for piece in pieces):
-                documents, rejected = self._read(pieces, source, intake)
+                documents, rejected = self._read(pieces, source, batcher)
                 amounts.add(pieces, [rejected])
-                yield from tagged_outputs(documents, [with_raws(rejected, pieces)])
+                yield from tagged_outputs(documents, [add_raw_heads(rejected, pieces)])
         increment_counter("records not sampled", amounts.unsampled.total())
         for split, reader in readers:
             record = SplitRecord.of(split, reader, **amounts.of(split.relative))
@@ -162,10 +164,10 @@ class ReadDoFn(beam.DoFn):
             yield beam.TaggedOutput(_SPLITS, record)
 
     def _read(
-        self, pieces: Sequence[BatchPiece], source: str, intake: Intake
+        self, pieces: Sequence[BatchPiece], source: str, batcher: DocumentBatcher
     ) -> tuple[pa.RecordBatch, FilterResult]:
         """Return the documents of records, and the verdict on what is left out."""
-        found = intake.read(pieces)
+        found = batcher.read(pieces)
         batch = found.batch
         place = batch.schema.get_field_index(PATH.name)
         batch = batch.add_column(place, SOURCE, constant_column(source, batch.num_rows))

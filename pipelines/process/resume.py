@@ -17,26 +17,26 @@ def is_usable(
     record: ProcessRecord,
     folder: AnyPath,
     *,
-    reading: InputFormat | None,
+    input_format: InputFormat | None,
     sizes: Mapping[str, int] | None = None,
     cut: bool = True,
 ) -> bool:
     """Return whether an earlier run finished an item, on its files as they are now.
 
     A file with another time or etag is read again: if its bytes are the same (crc32c), it is a copy
-    of the same file. Without a reading its name and size, which the item's name covers, suffice. A
-    split that failed is tried again.
+    of the same file. Without an input format its name and size, which the item's name covers,
+    suffice. A split that failed is tried again.
 
     Args:
         item: The item.
         record: Its record.
         folder: The folder of its files.
-        reading: How its files are read; None if they are not to be looked at.
+        input_format: How its files are read; None if they are not to be looked at.
         sizes: The size of every file in the folder; None asks for each.
         cut: Whether it is of use where the end of a file is missing.
     """
     if not all(
-        not found.failure and (cut or not found.cut) and _of_this_file(found, split, reading)
+        not found.failure and (cut or not found.cut) and _of_this_file(found, split, input_format)
         for found, split in zip(record.splits, item.splits, strict=True)
     ):
         return False
@@ -48,8 +48,8 @@ def is_usable(
     return intact_files(((folder / name, entry) for name, entry in written.items()), sizes)
 
 
-def _of_this_file(record: SplitRecord, split: FileSplit, reading: InputFormat | None) -> bool:
-    if reading is None or unchanged(split, (record.mtime_ns, record.etag)):
+def _of_this_file(record: SplitRecord, split: FileSplit, input_format: InputFormat | None) -> bool:
+    if input_format is None or unchanged(split, (record.mtime_ns, record.etag)):
         return True
     return record.crc32c == stored_crc32c(split)
 

@@ -7,8 +7,8 @@ from operator import is_
 
 import numpy as np
 
-from pipelines.corpus.failure import failures_told
-from pipelines.corpus.own import load_own, module_of
+from pipelines.corpus.failure import reraise_user_code_errors
+from pipelines.corpus.user_code import load_user_code, module_of
 from pipelines.quality.batch import Column, MeasuredText, TextBatch
 from pipelines.quality.profile import Bounds, Measure, Profile
 from pipelines.quality.words import DATATROVE, SPACES
@@ -31,7 +31,7 @@ def load_profile(spec: str, *, taken: Collection[str]) -> Profile:
     Raises:
         UserError: There is none, or it is no proper profile.
     """
-    profile = load_own(spec, what=PROFILE)
+    profile = load_user_code(spec, what=PROFILE)
     if not isinstance(profile, Profile):
         raise UserError(
             f'the {PROFILE} "{spec}" is a {type(profile).__name__}, not a Profile of '
@@ -108,7 +108,7 @@ class _OneByOne:
         self, text: MeasuredText, bounds: Bounds
     ) -> tuple[MeasuredText, tuple[float, ...]]:
         doing = f"its measure() {_failed_on(text.text)}"
-        with failures_told(self.spec, doing=doing, what=PROFILE):
+        with reraise_user_code_errors(self.spec, doing=doing, what=PROFILE):
             passed_on, metrics = self.measure(text, bounds)
             figures = tuple(map(float, metrics))
             if not isinstance(passed_on, MeasuredText) or len(figures) != self.num_metrics:
@@ -132,7 +132,7 @@ class _Split:
         Raises:
             UserError: It fails, or returns something else.
         """
-        with failures_told(self.spec, doing=f"it {_failed_on(text)}", what=SPLITTER):
+        with reraise_user_code_errors(self.spec, doing=f"it {_failed_on(text)}", what=SPLITTER):
             words = self.split(text)
             if isinstance(words, str):
                 raise TypeError("it returns a text, not the words of one")
@@ -149,9 +149,9 @@ def load_splitter(spec: str) -> Callable[[str], list[str]]:
     Raises:
         UserError: There is none, or it cannot be called or made.
     """
-    found = load_own(spec, what=SPLITTER)
+    found = load_user_code(spec, what=SPLITTER)
     if isinstance(found, type):
-        with failures_told(spec, doing="it cannot be made", what=SPLITTER):
+        with reraise_user_code_errors(spec, doing="it cannot be made", what=SPLITTER):
             found = found()
     if not callable(found):
         raise UserError(f'the {SPLITTER} "{spec}" is no function from a text to its words')

@@ -17,7 +17,7 @@ import pyarrow as pa
 
 from pipelines.corpus.code import code_hash
 from pipelines.corpus.languages import LANGUAGES, plain_code
-from pipelines.corpus.own import module_of
+from pipelines.corpus.user_code import module_of
 from pipelines.libraries import library_version
 from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.catalog import PROFILES, REASONS

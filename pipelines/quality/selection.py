@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
-from pipelines.corpus.own import load_own
+from pipelines.corpus.user_code import load_user_code
 from pipelines.quality.catalog import NONE, PROFILES, SCORERS, find_profile, nearest
 from pipelines.quality.custom import SPLITTER
 from pipelines.quality.profile import NAN, BatchMeasure, Bounds, Profile, Rule, Threshold
@@ -183,7 +183,7 @@ def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...
     code, at, splitter = before.partition("@")
     language = _language(code, labels) if equals else EVERY_LANGUAGE
     if at:
-        load_own(splitter, what=SPLITTER)
+        load_user_code(splitter, what=SPLITTER)
     parts = [part.strip() for part in names.split("+")]
     if not all(parts):
         raise UserError(f'"{spec}" names no quality profile. {_SPEC}.')

@@ -24,10 +24,10 @@ _FILE = b"ARROW1\0\0"
 class ArrowReader(StreamReader):
     """Reads the rows of one file."""
 
-    def __init__(self, split: FileSplit, reading: InputFormat) -> None:
+    def __init__(self, split: FileSplit, input_format: InputFormat) -> None:
         """Create a reader of a split."""
-        super().__init__(split, reading)
-        self._rows = TableRows(reading)
+        super().__init__(split, input_format)
+        self._rows = TableRows(input_format)
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         row = 0
@@ -36,8 +36,8 @@ class ArrowReader(StreamReader):
                 part = batch[start : start + BATCH_ROWS]
                 yield from self._rows.records(part, row)
                 row += len(part)
-        if self.cut:
-            yield Damage(row, 0, self.cut, b"")
+        if self.truncation:
+            yield Damage(row, 0, self.truncation, b"")
 
     def _batches(self, stream: ByteStream) -> Iterator[pa.RecordBatch]:
         """Yield the batches of a file up to its end or to damage; damage sets `cut`."""
@@ -50,9 +50,9 @@ class ArrowReader(StreamReader):
         except (pa.ArrowException, OSError):
             if source.error:
                 raise source.error from None
-            self.cut = "truncated"
+            self.truncation = "truncated"
         skip_rest(stream)
-        self.cut = stream.failure or self.cut
+        self.truncation = stream.failure or self.truncation
 
 
 def open_arrow(file: io.BufferedReader, path: str) -> pa.RecordBatchReader:

@@ -23,7 +23,7 @@ class BoundedReader(RecordReader):
                 of records is then known only when `done` increases, so reading continues until it
                 does.
         """
-        super().__init__(reader.split, replace(reader.reading, bad_utf8=REJECT, nul=REJECT))
+        super().__init__(reader.split, replace(reader.input_format, bad_utf8=REJECT, nul=REJECT))
         self.crc32c = 0
         self._reader = reader
         self._seconds = seconds

@@ -30,7 +30,7 @@ _CHECKSUM_BYTES = 4
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _MAX_WINDOW_BYTES = 1 << 31
 """The largest window of a zstd frame (--long=31), and the largest memory for an xz stream."""
-_UNPACKERS: Mapping[str, Callable[[], Any]] = {
+_DECOMPRESSORS: Mapping[str, Callable[[], Any]] = {
     "bzip2": bz2.BZ2Decompressor,
     "zstd": lambda: zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj(),
     "xz": lambda: lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MAX_WINDOW_BYTES),
@@ -63,7 +63,7 @@ def is_compressed(head: bytes, codec: str) -> bool:
     return head[: len(magic)] == magic[: len(head)]
 
 
-def unpack(stored: Stored, codec: str) -> Generator[bytes, None, Failure | None]:
+def decompress(stored: Stored, codec: str) -> Generator[bytes, None, Failure | None]:
     """Yield the content of a compressed file in pieces of bounded size, however much it expands.
 
     Returns:
@@ -109,14 +109,14 @@ def _members(stored: Stored, codec: str) -> Iterator[bytes]:
             data += next(steps, b"")
         if not is_compressed(data, codec):
             raise OSError(f"no {codec} archive")
-        unpacker = _UNPACKERS[codec]()
-        while not unpacker.eof:
-            if getattr(unpacker, "needs_input", True) and not data:
+        decompressor = _DECOMPRESSORS[codec]()
+        while not decompressor.eof:
+            if getattr(decompressor, "needs_input", True) and not data:
                 data = next(steps, b"")
                 if not data:
                     raise EOFError
-            yield unpacker.decompress(data, *bound)
-            data = unpacker.unused_data
+            yield decompressor.decompress(data, *bound)
+            data = decompressor.unused_data
         data = data or next(steps, b"")
         if codec == "xz":
             data = _behind_zeros(data, steps)

@@ -21,15 +21,15 @@ class CustomReader(StreamReader):
         number = -1
         for number, item in enumerate(self._items(stream)):
             yield self._numbered(number, item)
-        self.cut = stream.failure
+        self.truncation = stream.failure
         if stream.failure:
             yield Damage(number + 1, 0, stream.failure, b"")
 
     def _items(self, stream: ByteStream) -> Iterator[Mapping[str, Any] | BrokenRecord]:
-        assert self.reading.read is not None
+        assert self.input_format.read is not None
         source = StreamFile(stream)
         try:
-            yield from self.reading.read(io.BufferedReader(source, io.DEFAULT_BUFFER_SIZE))
+            yield from self.input_format.read(io.BufferedReader(source, io.DEFAULT_BUFFER_SIZE))
             skip_rest(stream)
         except UserError as error:
             if source.error:  # The function may have handled or hidden the error.
@@ -43,6 +43,6 @@ class CustomReader(StreamReader):
         # A rejected record keeps the beginning of its longest bytes value.
         raw = max((value for value in values if isinstance(value, bytes)), key=len, default=b"")
         size = sum(map(len, values))
-        if size > self.reading.max_record_bytes:
+        if size > self.input_format.max_record_bytes:
             return Damage(number, 1, "too-long", raw[:RAW_BYTES], size)
         return Record(number, 1, item, raw)

@@ -13,7 +13,7 @@ from pipelines.read.lines import JsonLinesReader, TextFileReader, TextLinesReade
 from pipelines.read.parquet import ParquetReader, rows_crc32c
 from pipelines.read.peek import Peek
 from pipelines.read.reader import RecordReader
-from pipelines.read.row_groups import open_parquet, runs
+from pipelines.read.row_groups import open_parquet, row_ranges
 from pipelines.read.split import FileSplit, open_split, split_file
 from shards.storage.files import crc32c_of
 
@@ -33,7 +33,7 @@ it."""
 _BLOCK_BYTES = 4 << 20
 
 
-def splits(file: InputFile, reading: InputFormat, *, split_bytes: int) -> list[FileSplit]:
+def splits(file: InputFile, input_format: InputFormat, *, split_bytes: int) -> list[FileSplit]:
     """Return the splits of a file, in order and without gaps.
 
     Files of lines are cut anywhere. The splits of a Parquet file are runs of row groups; their
@@ -44,25 +44,25 @@ def splits(file: InputFile, reading: InputFormat, *, split_bytes: int) -> list[F
         ValueError: `split_bytes` is below 1.
         UserError: The file cannot be opened, or is not in its format.
     """
-    form = Peek(file.path, reading).format
+    form = Peek(file.path, input_format).format
     if form == "parquet":
         (whole,) = split_file(file, file.bytes, form=form)
         with open_input(file.path) as handle, readable(file.path):
             metadata = open_parquet(handle, file.path).metadata
-        cuts = runs(metadata, file_bytes=file.bytes, split_bytes=split_bytes)
+        cuts = row_ranges(metadata, file_bytes=file.bytes, split_bytes=split_bytes)
         return [replace(whole, start=start, end=end) for start, end in cuts]
     is_cut = form not in NEVER_CUT and compression(file.path) is None
     return split_file(file, split_bytes if is_cut else max(1, file.bytes), form=form)
 
 
-def is_whole_array(path: str, reading: InputFormat) -> bool:
+def is_whole_array(path: str, input_format: InputFormat) -> bool:
     """Return whether a file is a JSON array, which is one split whatever its size."""
-    return compression(path) is None and Peek(path, reading).format == "json"
+    return compression(path) is None and Peek(path, input_format).format == "json"
 
 
-def open_reader(split: FileSplit, reading: InputFormat) -> RecordReader:
+def open_reader(split: FileSplit, input_format: InputFormat) -> RecordReader:
     """Return a reader for a split made by `splits`."""
-    return READERS[split.form](split, reading)
+    return READERS[split.form](split, input_format)
 
 
 def stored_crc32c(split: FileSplit) -> int:

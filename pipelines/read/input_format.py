@@ -6,13 +6,13 @@ from typing import Any, BinaryIO, Literal, get_args
 
 from pipelines.read.record import MAX_RECORD_BYTES, BrokenRecord
 
-Known = Literal["json", "jsonl", "objects", "lines", "file", "parquet", "arrow"]
+BuiltinFormat = Literal["json", "jsonl", "objects", "lines", "file", "parquet", "arrow"]
 """An array of objects; objects, one per line or over several; texts, one per line or per file;
 tables."""
-Format = Known | Literal["custom"]
+Format = BuiltinFormat | Literal["custom"]
 """A built-in format, or a custom one that a function of the corpus reads."""
 
-Read = Callable[[BinaryIO], Iterable[Mapping[str, Any] | BrokenRecord]]
+ReadFunction = Callable[[BinaryIO], Iterable[Mapping[str, Any] | BrokenRecord]]
 """A function that yields the records of a file, given an unpacked stream that only reads
 forwards."""
 
@@ -24,7 +24,7 @@ REJECT, REPLACE, REMOVE = "reject", "replace", "remove"
 class InputFormat:
     """Describes how to read the files of a corpus."""
 
-    format: Known | Literal["auto"] = "auto"
+    format: BuiltinFormat | Literal["auto"] = "auto"
     """The format of all files; "auto" detects the format of each file."""
     text_fields: tuple[str, ...] = ()
     """The fields that contain text. They distinguish a record in an array from an object nested in
@@ -32,9 +32,9 @@ class InputFormat:
     fields: tuple[str, ...] | None = None
     """All fields that the corpus uses, with dots for nested fields; None means that it may use any
     field. Other columns of a table are not read."""
-    whole: bool = False
+    all_columns: bool = False
     """Whether to read all columns of a table, even those that the corpus does not use."""
-    read: Read | None = None
+    read: ReadFunction | None = None
     """The function that reads a custom format: it turns a binary stream into records."""
     max_record_bytes: int = MAX_RECORD_BYTES
     """The maximum length of a record; a longer record is damage."""
@@ -46,8 +46,10 @@ class InputFormat:
     """The text that stands for a line feed in the format "lines", for example "<n>"."""
 
     def __post_init__(self) -> None:
-        if self.format not in ("auto", *get_args(Known)):
-            raise ValueError(f"format must be auto or one of {get_args(Known)}: {self.format!r}")
+        if self.format not in ("auto", *get_args(BuiltinFormat)):
+            raise ValueError(
+                f"format must be auto or one of {get_args(BuiltinFormat)}: {self.format!r}"
+            )
         if self.read and self.format != "auto":
             raise ValueError(f"a reading with a function has no format: {self.format!r}")
         if self.max_record_bytes < 1:

@@ -22,8 +22,8 @@ from typing import Any
 import orjson
 
 from pipelines.read.input_format import InputFormat
-from pipelines.read.json_object import diagnosis, exact, parse_object
-from pipelines.read.json_scan import REACH, Window, array_start
+from pipelines.read.json_object import damage_reason, exact_integers, parse_object
+from pipelines.read.json_scan import REACH, TextWindow, array_start
 from pipelines.read.peek import HEAD_BYTES, is_wrapped, not_in_format
 from pipelines.read.reader import StreamReader
 from pipelines.read.record import (
@@ -60,21 +60,21 @@ class JsonArrayReader(StreamReader):
     block_bytes = BLOCK_BYTES
     """The number of bytes to read at a time."""
 
-    def __init__(self, split: FileSplit, reading: InputFormat) -> None:
+    def __init__(self, split: FileSplit, input_format: InputFormat) -> None:
         """Create a reader of a whole file.
 
         After damage, reading continues at the next object that has a text field. Elsewhere, objects
         without a text field are records too.
         """
-        super().__init__(split, reading)
-        self._text_fields = frozenset(reading.text_fields)
-        self._max_bytes = reading.max_record_bytes
+        super().__init__(split, input_format)
+        self._text_fields = frozenset(input_format.text_fields)
+        self._max_bytes = input_format.max_record_bytes
         self._bare = split.form == "objects"
         self._head = b""
-        self._window: Window
+        self._window: TextWindow
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
-        self._window = Window(stream, block_bytes=self.block_bytes)
+        self._window = TextWindow(stream, block_bytes=self.block_bytes)
         self._head = self._window.peek(0, HEAD_BYTES)
         yield from self._walk(self._start())
         del self._window
@@ -100,8 +100,8 @@ class JsonArrayReader(StreamReader):
             if not char and self._bare and not self._stream.failure:
                 break
             if not char:
-                self.cut = self._stream.failure or "unterminated-array"
-                yield Damage(offset, 0, self.cut, b"")
+                self.truncation = self._stream.failure or "unterminated-array"
+                yield Damage(offset, 0, self.truncation, b"")
                 break
             if char == b"]":
                 position = yield from self._close(offset)
@@ -131,7 +131,7 @@ class JsonArrayReader(StreamReader):
                 continue
             if len(raw) > self._max_bytes:
                 break
-            yield Record(base + start, len(raw), exact(value, raw), raw)
+            yield Record(base + start, len(raw), exact_integers(value, raw), raw)
             start = brace = follower.end()
             guesses = 0
         return base + start
@@ -230,8 +230,8 @@ class JsonArrayReader(StreamReader):
             members, end, is_cut = self._value(offset, before="{")
             self._check_members(members)
             if is_cut:
-                self.cut = stream.failure or "truncated"
-                yield Damage(offset, stream.size - offset, self.cut, raw)
+                self.truncation = stream.failure or "truncated"
+                yield Damage(offset, stream.size - offset, self.truncation, raw)
                 return None
             offset = offset if end is None else window.skip(end)
         if raw := window.peek(offset, RAW_BYTES):
@@ -240,7 +240,7 @@ class JsonArrayReader(StreamReader):
             yield Damage(offset, length, "trailing-bytes", raw[:length])
             if good is not None:
                 return good
-        self.cut = stream.failure
+        self.truncation = stream.failure
         if stream.failure:
             yield Damage(stream.size, 0, stream.failure, b"")
         return None
@@ -275,7 +275,7 @@ class JsonArrayReader(StreamReader):
         _, end, is_cut = self._value(offset)
         if end is not None and self._is_element(offset, end):
             whole = window.slice(offset, end)
-            reason, raw = diagnosis(whole), whole[:WHOLE_BYTES]
+            reason, raw = damage_reason(whole), whole[:WHOLE_BYTES]
         else:
             end = self._stream.size if is_cut else self._next_edge(offset)
             cut = end == self._stream.size and not (self._bare and self._is_closed(end))
@@ -283,7 +283,7 @@ class JsonArrayReader(StreamReader):
         yield Damage(offset, end - offset, reason, raw[: end - offset])
         if reason not in ("truncated", self._stream.failure):
             return end
-        self.cut = reason
+        self.truncation = reason
         return None
 
     def _is_closed(self, end: int) -> bool:
@@ -293,7 +293,7 @@ class JsonArrayReader(StreamReader):
         """Return the reason for damage whose end had to be guessed."""
         if length > self._max_bytes:
             return "too-long"
-        return (self._stream.failure or "truncated") if cut else diagnosis(raw[:length])
+        return (self._stream.failure or "truncated") if cut else damage_reason(raw[:length])
 
     def _next_edge(self, offset: int) -> int:
         """Return the end of the damage at `offset`: before blanks and at most one comma."""

@@ -47,10 +47,10 @@ def object_record(offset: int, raw: bytes, broken: Reason | None) -> Record | Da
         return object_record(offset + marks.end(), raw[marks.end() :], broken)
     if not raw.strip():
         return None
-    return Damage(offset, len(raw), broken or diagnosis(raw.strip()), raw[:WHOLE_BYTES])
+    return Damage(offset, len(raw), broken or damage_reason(raw.strip()), raw[:WHOLE_BYTES])
 
 
-def diagnosis(damaged: bytes) -> Reason:
+def damage_reason(damaged: bytes) -> Reason:
     """Return the reason why some bytes are not a JSON object."""
     try:
         damaged.decode()
@@ -74,10 +74,10 @@ def parse_object(raw: bytes) -> dict[str, Any] | None:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return _salvaged(raw)
-    return exact(value, raw) if isinstance(value, dict) else None
+    return exact_integers(value, raw) if isinstance(value, dict) else None
 
 
-def exact(value: dict[str, Any], raw: bytes) -> dict[str, Any]:
+def exact_integers(value: dict[str, Any], raw: bytes) -> dict[str, Any]:
     """Return an object with all digits of its integers; orjson turns long integers into floats.
 
     Args:

@@ -26,7 +26,7 @@ _OPENER = re.compile(r"\ufeff?[ \t\n\r]*+([\[{])")
 _MEMBER = re.compile(r'[ \t\n\r,]*+"((?:[^"\\]|\\.)*+)"[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
 
 
-class Window:
+class TextWindow:
     """The bytes [base, end) of a file; offsets are offsets in the file.
 
     The window grows at its end. A call that makes it grow drops the bytes more than REACH before

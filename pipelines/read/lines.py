@@ -54,7 +54,7 @@ class JsonLinesReader(StreamReader):
                 offset += len(line) + 1
             if offset >= end:
                 return
-            if len(data) > max(self.reading.max_record_bytes, RAW_BYTES):
+            if len(data) > max(self.input_format.max_record_bytes, RAW_BYTES):
                 following, rest = self._after_line(offset, data)
                 yield Damage(offset, following - offset - 1, "too-long", data[:RAW_BYTES])
                 offset, data = following, rest
@@ -66,7 +66,7 @@ class JsonLinesReader(StreamReader):
 
     def _last(self, offset: int, line: bytes) -> Iterator[Record | Damage]:
         """Yield the record after the last line feed, and the reason if the archive ended early."""
-        failure = self.cut = self._stream.failure
+        failure = self.truncation = self._stream.failure
         item = self._item(offset, line, failure)
         if item:
             yield item
@@ -74,7 +74,7 @@ class JsonLinesReader(StreamReader):
             yield Damage(self._stream.size, 0, failure, b"")
 
     def _item(self, offset: int, line: bytes, broken: Reason | None) -> Record | Damage | None:
-        if len(line) > self.reading.max_record_bytes:
+        if len(line) > self.input_format.max_record_bytes:
             return Damage(offset, len(line), "too-long", line[:RAW_BYTES])
         return self._parse(offset, line, broken)
 
@@ -102,19 +102,19 @@ class TextLinesReader(JsonLinesReader):
     """Reads each line as the record {"text": line}."""
 
     def _parse(self, offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
-        return text_record(offset, raw, broken, newline=self.reading.newline)
+        return text_record(offset, raw, broken, newline=self.input_format.newline)
 
 
 class TextFileReader(StreamReader):
     """Reads a file as the record {"text": …}, unless it is blank."""
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
-        most = self.reading.max_record_bytes
+        most = self.input_format.max_record_bytes
         content = stream.read(most + 1)
         length = len(content) + skip_rest(stream)
-        self.cut = stream.failure
-        if self.cut or length > most:
-            yield Damage(0, length, self.cut or "too-long", content[:RAW_BYTES])
+        self.truncation = stream.failure
+        if self.truncation or length > most:
+            yield Damage(0, length, self.truncation or "too-long", content[:RAW_BYTES])
         elif item := self._parse(0, content, None):
             yield item
 

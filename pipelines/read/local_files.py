@@ -9,8 +9,14 @@ from pathlib import Path, PurePath
 
 from pipelines.read.input_file import InputFile, any_of, shown, some_of, warn_of_links
 from pipelines.read.listing import Listing
-from pipelines.read.names import advice_on, advice_on_names, at_wildcard, matcher
-from pipelines.read.tree import Findings, expand, named_once, search, why_not
+from pipelines.read.names import advice_on, advice_on_names, matcher, split_at_wildcard
+from pipelines.read.tree import (
+    Findings,
+    expand_glob,
+    one_path_per_file,
+    search_folder,
+    why_unreadable,
+)
 from shards.commands.spelling import nearest
 from shards.commands.table import called
 from shards.errors import UserError
@@ -52,8 +58,8 @@ def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> 
             f"{no_file}; {_inventory(root)}.{_advice(root, by_name=_is_folder(Path(path)))}"
         )
     if not growing:
-        warn_of_links(path, {str(link) for link in findings.astray})
-    described = [_describe(file, root) for file in named_once(findings.matches, root)]
+        warn_of_links(path, {str(link) for link in findings.broken_links})
+    described = [_describe(file, root) for file in one_path_per_file(findings.matches, root)]
     refused = {file: why for file, why in described if why}
     for folder, why in sorted(findings.refused.items()):
         name, relative = _spelt(folder.absolute()), _spelt(folder.relative_to(root))
@@ -78,13 +84,13 @@ def _search(path: str, patterns: Sequence[str]) -> tuple[Path, Findings]:
     named = Path(path)
     if _is_folder(named):
         matches = matcher(patterns)
-        return named, search(named, lambda file: matches(str(file)))
+        return named, search_folder(named, lambda file: matches(str(file)))
     if os.path.lexists(named):
         return named.parent, Findings(matches={named})
     if glob.has_magic(path):
-        fixed, parts = at_wildcard(named.parts)
+        fixed, parts = split_at_wildcard(named.parts)
         root = Path(*fixed)
-        return root, expand(root, parts) if _is_folder(root) else Findings()
+        return root, expand_glob(root, parts) if _is_folder(root) else Findings()
     raise UserError(f"The input {shown(path)} {absence(named)}.")
 
 
@@ -96,7 +102,7 @@ def _describe(path: Path, root: Path) -> tuple[InputFile, str]:
         size, mtime_ns = status.st_size, status.st_mtime_ns
         why = _refusal(path, size) if stat.S_ISREG(status.st_mode) else _NEITHER
     except OSError as error:
-        why = why_not(path, error, what="read")
+        why = why_unreadable(path, error, what="read")
     name, relative = _spelt(path.absolute()), _spelt(path.relative_to(root))
     if name != str(path.absolute()):
         why = "has a name that is not UTF-8: rename it"

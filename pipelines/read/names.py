@@ -145,7 +145,7 @@ def hidden_part(relative: str, parts: Sequence[str] = ()) -> str:
     return ""
 
 
-def at_wildcard(parts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
+def split_at_wildcard(parts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
     """Split the components of a path before the first one with a wildcard."""
     magic = [number for number, part in enumerate(parts) if glob.has_magic(part)]
     first = magic[0] if magic else len(parts)

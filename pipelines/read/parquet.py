@@ -26,10 +26,10 @@ class ParquetReader(RecordReader):
     Memory holds one row group as stored, up to `row_groups.HELD_BYTES`, and one batch of rows.
     """
 
-    def __init__(self, split: FileSplit, reading: InputFormat) -> None:
+    def __init__(self, split: FileSplit, input_format: InputFormat) -> None:
         """Create a reader of a split."""
-        super().__init__(split, reading)
-        self._rows = TableRows(reading)
+        super().__init__(split, input_format)
+        self._rows = TableRows(input_format)
         self._done = 0
 
     @property
@@ -44,7 +44,7 @@ class ParquetReader(RecordReader):
             table = open_parquet(file, split.path)
             rows = first_rows(table.metadata)
             for group, (start, end) in _groups(table.metadata, split):
-                if not self.skims:
+                if not self.skips_checksum:
                     file.take(start, end)
                 for item in self._group(table, file, group, first_row=rows[group]):
                     yield item

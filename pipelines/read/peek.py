@@ -16,7 +16,7 @@ from pipelines.read.arrow import arrow_columns
 from pipelines.read.compressed import SUFFIXES, compression, is_compressed
 from pipelines.read.encoding import iconv, other_encoding, wide_encoding
 from pipelines.read.files import open_input, readable
-from pipelines.read.input_format import Format, InputFormat, Known
+from pipelines.read.input_format import BuiltinFormat, Format, InputFormat
 from pipelines.read.json_object import object_record
 from pipelines.read.json_scan import array_start, spans_lines
 from pipelines.read.names import FROM_TABLES, without_compression
@@ -39,7 +39,7 @@ _ARCHIVES = {
     b"\xfd7zXZ": "xz",
     b"7z\xbc\xaf": "7z",
 }
-_ENDINGS: Mapping[str, Known] = {
+_ENDINGS: Mapping[str, BuiltinFormat] = {
     ".jsonl": "jsonl",
     ".jsonlines": "jsonl",
     ".ndjson": "jsonl",
@@ -64,7 +64,7 @@ class Peek:
     """Reads the beginning of a file once, when it is first needed."""
 
     path: str
-    reading: InputFormat
+    input_format: InputFormat
     """The options for reading the file."""
 
     @cached_property
@@ -94,22 +94,22 @@ class Peek:
         Raises:
             UserError: Neither its name nor its first bytes show it.
         """
-        if self.reading.read:
+        if self.input_format.read:
             return "custom"
-        if self.reading.format != "auto":
-            return self.reading.format
+        if self.input_format.format != "auto":
+            return self.input_format.format
         name = without_compression(self.path.lower())
         named = (form for ending, form in _ENDINGS.items() if name.endswith(ending))
         return next(named, None) or self._format_inside()
 
-    def _format_inside(self) -> Known:
+    def _format_inside(self) -> BuiltinFormat:
         path, head = self.path, self.head
         if head.startswith(b"PAR1"):
             return "parquet"
         if head.startswith(b"ARROW1"):
             return "arrow"
         text = head.removeprefix(BOM).lstrip()
-        if text.startswith(b"[") or array_start(head, self.reading.text_fields) is not None:
+        if text.startswith(b"[") or array_start(head, self.input_format.text_fields) is not None:
             return "json"
         if text.startswith(b"{"):
             return "objects" if spans_lines(head) else "jsonl"
@@ -152,7 +152,7 @@ class Peek:
         form = self.format
         if self.is_table:
             names = arrow_columns if form == "arrow" else _parquet_columns
-            check_columns(names(self.path), self.path, text_fields=self.reading.text_fields)
+            check_columns(names(self.path), self.path, text_fields=self.input_format.text_fields)
         elif form == "json" and self.head:
             self._check_array()
         # A custom reader checks its own format, and a broken archive is damage.
@@ -160,7 +160,7 @@ class Peek:
             raise not_in_format(form, self.head, self.path)
 
     def _check_array(self) -> None:
-        start = array_start(self.head, self.reading.text_fields)
+        start = array_start(self.head, self.input_format.text_fields)
         if start is None:
             raise not_in_format("json", self.head, self.path)
         elements = self.head[start:].lstrip()

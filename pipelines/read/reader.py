@@ -14,15 +14,15 @@ from pipelines.read.stream import ByteStream, open_stream
 class RecordReader(ABC):
     """Iterates once over the records of a split, in the order of the file."""
 
-    def __init__(self, split: FileSplit, reading: InputFormat) -> None:
+    def __init__(self, split: FileSplit, input_format: InputFormat) -> None:
         """Create a reader of a split."""
         self.split = split
-        self.reading = reading
-        self.skims = False
+        self.input_format = input_format
+        self.skips_checksum = False
         """Whether to read only the table columns that the records need; gives no checksum."""
         self.crc32c: int | None = None
         """The checksum of the split's bytes as stored; None until all bytes are read."""
-        self.cut: Reason | None = None
+        self.truncation: Reason | None = None
         """Why an unknown number of records is missing at the end; None if none are missing."""
 
     @property
@@ -38,9 +38,9 @@ class RecordReader(ABC):
                 another format.
         """
         items = self._read()
-        if not self.reading.repairs:
+        if not self.input_format.repairs:
             return items
-        return (repaired(item, self.reading, parse=self._parse) for item in items)
+        return (repaired(item, self.input_format, parse=self._parse) for item in items)
 
     @abstractmethod
     def _read(self) -> Iterator[Record | Damage]:

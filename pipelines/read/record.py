@@ -33,7 +33,7 @@ Reason = Literal[
 (`pipelines/segments/rows.py`)."""
 
 
-CUT: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))
+TRUNCATED: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))
 """The reasons of damage at a premature end of a file; such damage is not a record."""
 
 

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO
 
 from pipelines.read.input_file import InputFile, any_of, some_of, warn_of_links
 from pipelines.read.listing import Listing
-from pipelines.read.names import at_wildcard, hidden_part, matcher
+from pipelines.read.names import hidden_part, matcher, split_at_wildcard
 from shards.errors import UserError
 from shards.secrets import without_secrets
 from shards.storage.address import check_address, retried, url_errors_explained
@@ -113,12 +113,12 @@ def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: 
         wild = glob.has_magic(path)
         if not (wild or growing):
             raise
-    fixed, parts = at_wildcard(path.split("/")) if wild else (path.split("/"), ())
+    fixed, parts = split_at_wildcard(path.split("/")) if wild else (path.split("/"), ())
     root = "/".join(fixed)
     infos = _listed(location, root, growing=growing)
     hidden = {info["name"]: hidden_part(_below(info, root), parts) for info in infos}
     seen = [info for info in infos if not hidden[info["name"]]]
-    found, astray = _chosen(location, seen, ("*",) if wild else patterns, root=root)
+    found, broken_links = _chosen(location, seen, ("*",) if wild else patterns, root=root)
     found.hidden.extend(sorted({location.url(f"{root}/{x}") for x in hidden.values() if x}))
     if not growing:
         where = without_secrets(location.url(path))
@@ -127,7 +127,7 @@ def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: 
             holds = f"; it holds {some_of(names)}" if names else ""
             no_file = f"No file in {where} matches {any_of(patterns)}{holds}"
             raise UserError(f"No file matches {where}." if wild else f"{no_file}.")
-        warn_of_links(where, astray)
+        warn_of_links(where, broken_links)
     return found
 
 
@@ -150,7 +150,7 @@ def _chosen(
 ) -> tuple[Listing, list[str]]:
     """Return the listing of matching and skipped files, and the broken links that do not match."""
     found = Listing(root=location.url(root))
-    astray: list[str] = []
+    broken_links: list[str] = []
     matching = matcher(patterns)
     for info in infos:
         relative = _below(info, root)
@@ -165,10 +165,10 @@ def _chosen(
             odd = InputFile(path=location.url(info["name"]), relative=relative, bytes=0)
             found.refused[odd] = why
         elif why:
-            astray.append(relative)
+            broken_links.append(relative)
         else:
             found.unmatched.append(location.url(info["name"]))
-    return found, astray
+    return found, broken_links
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,11 +24,11 @@ _ESCAPE = re.compile(
 """A JSON escape: a pair of surrogates, a lone surrogate, or another escape."""
 
 
-def repaired(item: Record | Damage, reading: InputFormat, *, parse: Parse) -> Record | Damage:
+def repaired(item: Record | Damage, input_format: InputFormat, *, parse: Parse) -> Record | Damage:
     """Return a record or damage, repaired as the options request if it can be."""
-    if reading.bad_utf8 == REPLACE:
+    if input_format.bad_utf8 == REPLACE:
         item = _decoded(item, parse)
-    if reading.nul == REMOVE and isinstance(item, Record):
+    if input_format.nul == REMOVE and isinstance(item, Record):
         for container, key, text in strings_in(item.value):
             if "\0" in text:
                 container[key] = text.replace("\0", "")

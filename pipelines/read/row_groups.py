@@ -100,7 +100,9 @@ def _first_page(group: pq.RowGroupMetaData) -> int:
     return min((min(page, first or page) for page, first in pages), default=0)
 
 
-def runs(metadata: pq.FileMetaData, *, file_bytes: int, split_bytes: int) -> list[tuple[int, int]]:
+def row_ranges(
+    metadata: pq.FileMetaData, *, file_bytes: int, split_bytes: int
+) -> list[tuple[int, int]]:
     """Return runs of whole row groups as ranges of rows, each of about `split_bytes` bytes.
 
     A run ends with the group that makes it reach this size; a remainder shorter than half of the

@@ -32,20 +32,22 @@ _NO_VALUE = (ValueError, OverflowError, LookupError)
 class TableRows:
     """Turns rows of a table into records; a row with too long a needed value is damage."""
 
-    reading: InputFormat
+    input_format: InputFormat
 
     def columns(self, names: Sequence[str]) -> list[str]:
         """Return the columns of a table that are read."""
-        return [name for name in names if self.reading.whole or self._needs(name)]
+        return [name for name in names if self.input_format.all_columns or self._needs(name)]
 
     def _needs(self, column: str) -> bool:
-        return self.reading.fields is None or column in self._needed
+        return self.input_format.fields is None or column in self._needed
 
     @cached_property
     def _needed(self) -> frozenset[str]:
         """The columns that may contain the fields: column names may contain dots."""
         return frozenset(
-            name for field in self.reading.fields or () for name in (field, field.partition(".")[0])
+            name
+            for field in self.input_format.fields or ()
+            for name in (field, field.partition(".")[0])
         )
 
     def records(self, batch: pa.RecordBatch, first_row: int) -> Iterator[Record | Damage]:
@@ -70,7 +72,7 @@ class TableRows:
                 (fields[name],) = _in_python(column[index : index + 1])
             except _NO_VALUE as error:
                 is_text = isinstance(error, UnicodeDecodeError)
-                if is_text and self.reading.bad_utf8 == REPLACE and _is_string(column.type):
+                if is_text and self.input_format.bad_utf8 == REPLACE and _is_string(column.type):
                     raw = column[index].as_buffer().to_pybytes()
                     fields[name] = raw.decode(errors="replace")
                     continue
@@ -79,7 +81,7 @@ class TableRows:
         if not reasons:
             return Record(row, 1, fields, b"")
         reason, raw = next(iter(reasons.values())), self._text(batch, index)
-        if reasons.keys() & self.reading.text_fields:
+        if reasons.keys() & self.input_format.text_fields:
             return Damage(row, 1, reason, raw)
         return Record(row, 1, Partial(fields.items(), reason), raw)
 
@@ -98,7 +100,7 @@ class TableRows:
         return batch
 
     def _too_long(self, batch: pa.RecordBatch) -> np.ndarray:
-        too_long, most = np.zeros(len(batch), bool), self.reading.max_record_bytes
+        too_long, most = np.zeros(len(batch), bool), self.input_format.max_record_bytes
         for name, column in zip(batch.schema.names, batch.columns, strict=True):
             if self._needs(name) and (lengths := _byte_lengths(column)) is not None:
                 too_long |= lengths.to_numpy(zero_copy_only=False) > most
@@ -115,7 +117,7 @@ class TableRows:
 
     def _present(self, batch: pa.RecordBatch) -> list[str]:
         names = batch.schema.names
-        return [name for name in self.reading.text_fields if names.count(name) == 1]
+        return [name for name in self.input_format.text_fields if names.count(name) == 1]
 
 
 def validated(batch: pa.RecordBatch) -> pa.RecordBatch:

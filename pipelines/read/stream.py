@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, BinaryIO
 
-from pipelines.read.compressed import Failure, compression, unpack
+from pipelines.read.compressed import Failure, compression, decompress
 from pipelines.read.files import read_exactly, readable
 from pipelines.read.split import FileSplit, check_unchanged, open_split
 from shards.storage.files import crc32c_of
@@ -51,7 +51,7 @@ class PlainStream:
         return block
 
 
-class UnpackedStream:
+class DecompressedStream:
     """Reads the content of a compressed file; memory holds the bytes of one call and one piece."""
 
     end = sys.maxsize
@@ -63,7 +63,7 @@ class UnpackedStream:
         self.failure: Failure | None = None
         """Why the content ends too early; known once its end has been read."""
         self._stored = PlainStream(handle, split, offset=0)
-        self._pieces = unpack(self._stored, codec)
+        self._pieces = decompress(self._stored, codec)
         self._piece = memoryview(b"")
         self._unpacked = 0
 
@@ -108,7 +108,7 @@ class UnpackedStream:
         return True
 
 
-ByteStream = PlainStream | UnpackedStream
+ByteStream = PlainStream | DecompressedStream
 """The input of the text readers; offsets count bytes of the uncompressed file."""
 
 
@@ -147,7 +147,7 @@ def stream_of(handle: BinaryIO, split: FileSplit, *, offset: int = 0) -> ByteStr
     codec = compression(split.path)
     if codec is None:
         return PlainStream(handle, split, offset=offset)
-    return UnpackedStream(handle, split, codec=codec)
+    return DecompressedStream(handle, split, codec=codec)
 
 
 def whole_file(handle: BinaryIO, path: str) -> FileSplit:

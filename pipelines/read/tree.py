@@ -34,7 +34,7 @@ class Findings:
     """The matching paths that are not folders; some may be unreadable."""
     refused: dict[Path, str] = field(default_factory=dict)
     """The folders that cannot be searched, with the reasons."""
-    astray: set[Path] = field(default_factory=set)
+    broken_links: set[Path] = field(default_factory=set)
     """The links that lead to nothing or to themselves and do not match."""
     unmatched: list[Path] = field(default_factory=list)
     """The other paths found by a folder search: they do not match and are not folders."""
@@ -63,12 +63,12 @@ class Findings:
     def refuse(self, path: Path, error: OSError) -> None:
         """Note that a folder, or a link that may lead to one, cannot be searched."""
         if error.errno in {*_NOT_THERE, errno.ELOOP} and _is_link(path):
-            self.astray.add(path)
+            self.broken_links.add(path)
         else:
-            self.refused[path] = why_not(path, error, what="listed")
+            self.refused[path] = why_unreadable(path, error, what="listed")
 
 
-def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
+def search_folder(folder: Path, matches: Callable[[Path], bool]) -> Findings:
     """Return the matches below a folder, including those in subfolders and linked folders."""
     found = Findings()
     seen: set[str] = set()
@@ -91,7 +91,7 @@ def search(folder: Path, matches: Callable[[Path], bool]) -> Findings:
     return found
 
 
-def expand(root: Path, parts: Sequence[str]) -> Findings:
+def expand_glob(root: Path, parts: Sequence[str]) -> Findings:
     """Return the matches of a glob below a folder.
 
     Args:
@@ -144,7 +144,7 @@ def _step(folder: Path, *, part: str, is_last: bool, into: Findings) -> Sequence
     return [folder / part]
 
 
-def named_once(paths: Iterable[Path], root: Path) -> list[Path]:
+def one_path_per_file(paths: Iterable[Path], root: Path) -> list[Path]:
     """Return paths in order, with only one path for each file.
 
     Args:
@@ -174,7 +174,7 @@ def _num_links(path: Path, root: Path) -> int:
     return sum(_is_link(root / part) for part in on_the_way if part.parts)
 
 
-def why_not(path: Path, error: OSError, *, what: str) -> str:
+def why_unreadable(path: Path, error: OSError, *, what: str) -> str:
     """Return why an input cannot be read, as the end of a sentence.
 
     Args:

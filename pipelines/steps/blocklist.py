@@ -64,8 +64,8 @@ def load_blocklist(paths: Sequence[str]) -> Blocklist:
     Raises:
         UserError: A file cannot be read, a line is no entry, or there is no entry at all.
     """
-    reading = InputFormat(format="lines", text_fields=("text",))
-    lines = (_line(path, item) for path, item in read_rule_files(paths, reading))
+    input_format = InputFormat(format="lines", text_fields=("text",))
+    lines = (_line(path, item) for path, item in read_rule_files(paths, input_format))
     entries = np.unique(_hashes(entry for entry in lines if entry))
     if not len(entries):
         raise UserError(

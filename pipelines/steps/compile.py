@@ -13,7 +13,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.quality.catalog import PROFILES
 from pipelines.steps.step_pipeline import load_steps
 from shards.commands.command import Command

@@ -108,8 +108,10 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     """
     if n < 1:
         raise UserError(f"N-grams of {n} words do not exist: give at least 1, for example 13.")
-    reading = InputFormat()  # a table is read whole, whatever its columns are
-    texts = [text for path, item in read_rule_files(paths, reading) for text in _texts(path, item)]
+    input_format = InputFormat()  # a table is read whole, whatever its columns are
+    texts = [
+        text for path, item in read_rule_files(paths, input_format) for text in _texts(path, item)
+    ]
     found = [_ngrams_of(text, n) for text in texts]
     if not any(length for length, *_ in found):
         raise UserError(

@@ -19,8 +19,8 @@ from importlib.metadata import entry_points
 from numbers import Real
 from typing import Any
 
-from pipelines.corpus.failure import failures_told
-from pipelines.corpus.own import load_own
+from pipelines.corpus.failure import reraise_user_code_errors
+from pipelines.corpus.user_code import load_user_code
 from pipelines.quality.selection import parse_bound
 from shards.commands.spelling import expected
 from shards.errors import UserError
@@ -66,7 +66,7 @@ class FilterSpec:
             UserError: There is no such module or name in it, it takes no such option, or its code
                 fails.
         """
-        found = load_own(str(self), what=FILTER)
+        found = load_user_code(str(self), what=FILTER)
         bounds = self._own_bounds(getattr(found, "bounds", {}))
         given = {name: value for name, value in self.given.items() if name not in bounds}
         for name, text in self.given.items():
@@ -85,7 +85,7 @@ class FilterSpec:
             raise UserError(
                 f"--filter {self}: {error}; it takes {inspect.signature(found)}"
             ) from error
-        with failures_told(str(self), doing="it cannot be made", what=FILTER):
+        with reraise_user_code_errors(str(self), doing="it cannot be made", what=FILTER):
             return self._callable(found(**given)), bounds
 
     def _own_bounds(self, bounds: Any) -> dict[str, float]:

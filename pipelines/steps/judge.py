@@ -6,7 +6,7 @@ from operator import or_
 
 import pyarrow as pa
 
-from pipelines.corpus.code import OWN_CODE
+from pipelines.corpus.code import USER_CODE
 from pipelines.corpus.languages import LANGUAGES, parse_languages
 from pipelines.quality import QualityRules
 from pipelines.quality.catalog import SCORERS
@@ -80,7 +80,7 @@ class QualityFilter(Step):
         self.quality = QualityRules(reduce(merge_selections, models, profiles.selection))
         self.reasons = self.quality.all_reasons
         self.fields = self.quality.fields
-        code = {OWN_CODE: profiles.custom_code} if profiles.custom_code else {}
+        code = {USER_CODE: profiles.custom_code} if profiles.custom_code else {}
         own = {"profiles": sorted(rules), "bounds": profiles.describe(), **code}
         self.fingerprints = reduce(
             or_, (dict(scorer.fingerprints) for scorer in scorers), {"quality": own}

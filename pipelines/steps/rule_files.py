@@ -12,13 +12,13 @@ from pipelines.read.record import Damage, Record
 
 
 def read_rule_files(
-    paths: Sequence[str], reading: InputFormat
+    paths: Sequence[str], input_format: InputFormat
 ) -> Iterator[tuple[str, Record | Damage]]:
     """Yield the path and each record of some files, in the order of paths and names.
 
     Args:
         paths: Files, folders, globs or URLs, as `--input` takes them.
-        reading: How the files are read.
+        input_format: How the files are read.
 
     Raises:
         UserError: A path names nothing, or a file is of another format.
@@ -27,9 +27,9 @@ def read_rule_files(
         listing = _list(path)
         listing.check()
         for file in listing.files:
-            Peek(file.path, reading).check()
-            for split in splits(file, reading, split_bytes=max(file.bytes, 1)):
-                for item in open_reader(split, reading):
+            Peek(file.path, input_format).check()
+            for split in splits(file, input_format, split_bytes=max(file.bytes, 1)):
+                for item in open_reader(split, input_format):
                     yield file.path, item
 
 

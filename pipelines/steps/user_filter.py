@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.corpus.code import code_hash
-from pipelines.corpus.failure import failures_told
+from pipelines.corpus.failure import reraise_user_code_errors
 from pipelines.quality.catalog import PROFILES, SCORERS
 from pipelines.quality.quality import QualityRules
 from pipelines.quality.selection import EVERY_LANGUAGE, bound_metrics, bounds_as_json
@@ -127,7 +127,7 @@ class UserFilterStep(Step):
         shown = [name for name in batch.schema.names if name not in (DEFERRED_REASON, CLEAN.name)]
         places = batch["position"]
         doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
-        with failures_told(str(self._spec), doing=doing, what=FILTER):
+        with reraise_user_code_errors(str(self._spec), doing=doing, what=FILTER):
             said = self._filter(batch.select(shown))
             if said is None:
                 raise UserError(

@@ -11,9 +11,9 @@ from typing import Any
 from pipelines.commit import existing
 from pipelines.commit.commit import forget_stages, input_entries
 from pipelines.commit.ledger import Ledger
-from pipelines.corpus.options import DATASET, Options, semantic
-from pipelines.corpus.recipe import Recipe, always, strings
+from pipelines.corpus.options import DATASET, Options, semantic_options
 from pipelines.corpus.sources import Corpus
+from pipelines.corpus.spec import CorpusSpec, text_columns
 from pipelines.corpus.versions import segment_versions
 from pipelines.execute.notes import Notes
 from pipelines.execute.runner import level_kept
@@ -50,13 +50,13 @@ def _unread(*_: object) -> tuple[()]:
     raise NotImplementedError
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="pipeline",
     about="The documents that a custom pipeline passed to WriteDataset.",
     pattern=(),
     options=Options,
-    reading=always(InputFormat(text_fields=("text",))),
-    provenance=strings(),
+    input_format=InputFormat(text_fields=("text",)),
+    provenance=text_columns(),
     documents=_unread,
 )
 """The corpus of a dataset that a pipeline made: a name for it, and nothing to read."""
@@ -212,7 +212,7 @@ def _spec(sink: Sink, written: PipelineResult) -> JobSpec:
         corpus=corpus,
         map=job,
         chain=describe_run((options, sink.run)),
-        semantic=semantic_options(sink),
+        semantic=sink_options(sink),
         number=next_number(options.output),
         shards=_num_shards(written, options.shard_tokens),
     )
@@ -229,20 +229,20 @@ def check_grows(sink: Sink) -> None:
     if base is None:
         return
     advice = "Give the options that it was made with, or another output"
-    existing.check_corpus(base, RECIPE.name, output=output, advice=advice)
+    existing.check_corpus(base, CORPUS.name, output=output, advice=advice)
     options = _without_documents(base)
-    existing.check_options(options, semantic_options(sink), output=output, advice=advice)
+    existing.check_options(options, sink_options(sink), output=output, advice=advice)
 
 
 _DOCUMENTS = "documents"
 """The semantic option with the hash of the rows of a bounded pipeline."""
 
 
-def semantic_options(sink: Sink) -> dict[str, Any]:
+def sink_options(sink: Sink) -> dict[str, Any]:
     """Return the options that all generations of a dataset have in common."""
     options = sink.options
     return {
-        **semantic(options, {}, decides=(DATASET,)),
+        **semantic_options(options, {}, affects=(DATASET,)),
         "tokenizer": sink.tokenizer,
         "dedup": options.dedup,
         "keep_dropped": options.keep_dropped,
@@ -301,7 +301,7 @@ def check_new(options: Options) -> None:
 def _made_before(spec: JobSpec, records: Sequence[ProcessRecord]) -> Manifest | None:
     """Return the manifest if an attempt before got that far: engines may repeat a pipeline."""
     manifest = read_current_manifest(spec.map.options.output)
-    if manifest is None or manifest.removals or manifest.corpus != spec.corpus.recipe.name:
+    if manifest is None or manifest.removals or manifest.corpus != spec.corpus.spec.name:
         return None
     made_of = [one for generation in manifest.generations for one in generation.inputs]
     found = manifest.options, manifest.libraries, made_of

@@ -57,7 +57,7 @@ def _on_datasets(name: str, options: str, about: str) -> Entry:
 
 GROUPS = {
     MAKE: (
-        _command("look", ".command:LookAt", "inspect files and suggest a command"),
+        _command("look", ".command:Look", "inspect files and suggest a command"),
         _corpus("text", "any texts: JSON, JSON lines, Parquet, plain lines"),
         _corpus("wudao", "WuDaoCorpora; without flags, the bundled sample"),
         _corpus("pile", "the Pile"),

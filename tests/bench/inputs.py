@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import zstandard
 
-from pipelines.corpus.recipe import SAMPLE
-from pipelines.wudao import RECIPE
+from pipelines.corpus.spec import SAMPLE
+from pipelines.wudao import CORPUS
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "build" / "bench"
@@ -52,7 +52,7 @@ class Text:
 
 def tokenizer() -> str:
     """Return the spec of GLM's Chinese model, or of the sample's where that is absent."""
-    return f"sentencepiece:{REAL_TOKENIZER}" if REAL_TOKENIZER.exists() else RECIPE.sample_tokenizer
+    return f"sentencepiece:{REAL_TOKENIZER}" if REAL_TOKENIZER.exists() else CORPUS.sample_tokenizer
 
 
 def english() -> Text:

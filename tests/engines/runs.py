@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from shards.manifest import read_manifest
 from tests.engines.processes import Process, started
 from tests.pipelines.runs import content

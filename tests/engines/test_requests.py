@@ -11,7 +11,7 @@ import s3fs
 
 from pipelines.job.build import build
 from pipelines.job.command import completed
-from pipelines.wudao import RECIPE
+from pipelines.wudao import CORPUS
 from shards.storage.remote import RemotePath
 from tests.engines.s3_server import NEEDED, as_s3, counted, serve_s3
 from tests.pipelines.runs import cut_sample
@@ -94,11 +94,11 @@ def test_a_run_asks_a_server_for_no_more_than_it_needs(
     log: Path, tmp_path: Path, fetched: list[int], monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
     scale_down(monkeypatch, case.level)
-    given = RECIPE.options(
-        input=(str(cut_sample(tmp_path / "in", files=11)),), tokenizer=RECIPE.sample_tokenizer
+    given = CORPUS.options(
+        input=(str(cut_sample(tmp_path / "in", files=11)),), tokenizer=CORPUS.sample_tokenizer
     )
     options = replace(
-        completed(given, RECIPE),
+        completed(given, CORPUS),
         output=RemotePath("s3://output/wudao"),
         split_bytes=40_000 if case.dedup != "none" else 200_000,
         shard_tokens=case.shard_tokens,

@@ -11,7 +11,7 @@ import fsspec
 import pytest
 import s3fs
 
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.job.command import main
 from shards.__main__ import main as shards
 from shards.storage import address as addresses

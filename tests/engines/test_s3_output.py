@@ -17,7 +17,7 @@ import pytest
 
 from pipelines.job import build
 from pipelines.read.files import match_inputs
-from pipelines.wudao import RECIPE
+from pipelines.wudao import CORPUS
 from shards.__main__ import main as shards
 from shards.errors import UserError
 from shards.storage import address as addresses
@@ -32,7 +32,7 @@ pytestmark = NEEDED
 
 FLAGS = (
     *("--split-bytes", "40000", "--shards", "4", "--dedup", "minhash", "--keep-dropped"),
-    *("--tokenizer", RECIPE.sample_tokenizer),
+    *("--tokenizer", CORPUS.sample_tokenizer),
 )
 
 
@@ -154,7 +154,7 @@ def test_storage_that_keeps_failing_is_reported(
     environment.fault = fault
     from pipelines.job.command import completed  # noqa: PLC0415 - loaded late, as a command does
 
-    options = completed(RECIPE.options.parse(flags, "pipelines.wudao"), RECIPE)
+    options = completed(CORPUS.options.parse(flags, "pipelines.wudao"), CORPUS)
     with pytest.raises(UserError, match=message):
         build.build("pipelines.wudao", options)
     assert not (folder / "bucket" / name / "manifest.json").exists()

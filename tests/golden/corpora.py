@@ -212,7 +212,7 @@ def put_raw(path: Path, content: bytes) -> None:
 
 _NARROW = '''"""A corpus with a reader of its own, whose records have at most 200 bytes."""
 
-from pipelines.corpus import Document, InputFormat, Options, Recipe, always, required_text, strings
+from pipelines.corpus import Document, InputFormat, Options, CorpusSpec, required_text, text_columns
 
 
 def pages(stream):
@@ -224,13 +224,13 @@ def documents(record, options):
     return (Document(required_text(record, "text"), {"id": str(record.get("id", ""))}),)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="own",
     about="Narrow records.",
     pattern="*",
     options=Options,
-    reading=always(InputFormat(read=pages, text_fields=("text",), max_record_bytes=200)),
-    provenance=strings("id"),
+    input_format=InputFormat(read=pages, text_fields=("text",), max_record_bytes=200),
+    provenance=text_columns("id"),
     documents=documents,
 )
 '''

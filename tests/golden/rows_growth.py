@@ -139,7 +139,7 @@ _SHAPES = (
             f"pipelines.cc_news --input cc_news --output o/cc_news --min-chars 40 {_LOSSY}",
             "pipelines.openwebtext --input openwebtext --output o/owt --min-chars 30 "
             "--tokenizer sentencepiece:tok.model --validation 0 --max-reject-rate 1",
-            "pipelines.pile --input pile --output o/glm --recipe glm --keep ArXiv=0.6,Github=1 "
+            "pipelines.pile --input pile --output o/glm --subsets glm --keep ArXiv=0.6,Github=1 "
             + _LOSSY,
             f"pipelines.pile --input pile --output o/deny --deny FreeLaw,ArXiv {_LOSSY}",
             f"pipelines.pile --input pile --output o/allow --allow FreeLaw,ArXiv --seed 4 {_LOSSY}",

@@ -7,7 +7,7 @@ from typing import Any
 
 from pipelines.corpus.document import Document
 from pipelines.corpus.options import Options
-from pipelines.corpus.recipe import Recipe, always, strings
+from pipelines.corpus.spec import CorpusSpec, text_columns
 from pipelines.job.command import main
 from pipelines.read.input_format import InputFormat
 
@@ -21,13 +21,13 @@ def documents(record: Mapping[str, Any], _: Options) -> tuple[Document, ...]:
     return (Document(text),)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="deadly",
     about="Texts that may kill.",
     pattern="*.jsonl",
     options=Options,
-    reading=always(InputFormat(text_fields=("text",))),
-    provenance=strings(),
+    input_format=InputFormat(text_fields=("text",)),
+    provenance=text_columns(),
     documents=documents,
 )
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.text import TextOptions
-from pipelines.wudao import RECIPE, WudaoOptions
+from pipelines.wudao import CORPUS, WudaoOptions
 
 MODULE, TEXT = "pipelines.wudao", "pipelines.text"
 
@@ -34,7 +34,7 @@ def many_splits(output: Path, sample: Path, **changes: Any) -> WudaoOptions:
     """The sample, cut into files, as nearly as many tasks and 8 shards: an order of work shows."""
     sizes = {"split_bytes": 12_000, "shards": 8}
     paths = _paths(output, (sample,))
-    return WudaoOptions(**{**paths, **sizes, "tokenizer": RECIPE.sample_tokenizer, **changes})
+    return WudaoOptions(**{**paths, **sizes, "tokenizer": CORPUS.sample_tokenizer, **changes})
 
 
 def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
@@ -49,7 +49,7 @@ def small_lines(output: Path, *inputs: object, **changes: Any) -> TextOptions:
 
 
 _SMALL: dict[str, Any] = {
-    "tokenizer": RECIPE.sample_tokenizer,
+    "tokenizer": CORPUS.sample_tokenizer,
     "languages": ("all",),
     "language_threshold": 0.0,
     "validation": 0.0,

@@ -27,7 +27,7 @@ AUDIT = "data/g0001-*/audit/*.parquet"
 
 # pipelines.pile and pipelines.text.
 PILE = (
-    "--recipe gml",
+    "--subsets gml",
     "--allow ArXive",
     "--keep ArXiv",
     "--keep ArXiv=1.01",

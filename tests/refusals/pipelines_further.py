@@ -154,7 +154,7 @@ ROWS = (
     raised(
         "build of a corpus that is edited meanwhile",
         TWICE,
-        scene=own("recipe()"),
+        scene=own("spec()"),
         writes=("*",),
         before="merge 100 %",
     ),

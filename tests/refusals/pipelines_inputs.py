@@ -102,7 +102,7 @@ ELSEWHERE = {
     f"{TEXT} in --input a=wudao:other": TWO,
     f"{TEXT} a=in --input b=b.jsonl": together(lines, link("b.jsonl", "in/part-1.jsonl")),
     f"{TEXT} news=in --input News=other": TWO,
-    f"{TEXT} x=notes:in": together(lines, holding("notes.py", "RECIPES = 3\n")),
+    f"{TEXT} x=notes:in": together(lines, holding("notes.py", "CORPORA = 3\n")),
 }
 
 ROWS = (
@@ -120,8 +120,8 @@ ROWS = (
         writes=(),
     ),
     refused(
-        "input of a module with another RECIPE",
+        "input of a module with another CORPUS",
         f"{TEXT} x=notes:in",
-        scene=together(lines, holding("notes.py", "RECIPE = 3\n")),
+        scene=together(lines, holding("notes.py", "CORPUS = 3\n")),
     ),
 )

@@ -16,8 +16,8 @@ from tests.refusals.scenes import (
 from tests.refusals.scenes_shards import edited, missing
 
 OWN = """
-from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, Recipe, Rejected
-from pipelines.corpus import always, option, required_text, strings
+from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, CorpusSpec, Rejected
+from pipelines.corpus import option, required_text, text_columns
 
 
 def pages(stream):
@@ -53,49 +53,47 @@ def rejects(record, options):
     raise Rejected("no-good")
 
 
-def recipe(**changes):
-    return Recipe(**{
+def spec(**changes):
+    return CorpusSpec(**{
         "name": "notes", "about": "Notes.", "pattern": ("*.pages",), "options": Options,
-        "reading": always(InputFormat(read=pages)), "provenance": strings("kind"),
+        "reading": InputFormat(read=pages), "provenance": text_columns("kind"),
         "documents": documents, **changes})
 
 
-RECIPE = RECIPE_HERE
+CORPUS = CORPUS_HERE
 """
 
 
 def own(recipe: str, pages: bytes = b"one note%%another note") -> Scene:
     """A corpus module whose recipe is made by an expression, and an input of it."""
-    module = OWN.replace("RECIPE_HERE", recipe)
+    module = OWN.replace("CORPUS_HERE", recipe)
     return together(holding("notes.py", module), holding("in/a.pages", pages))
 
 
 RUN = f"pipelines.text --input n=notes:in {TOKENIZER} --output out --languages all"
 
 CORPORA = {
-    "a recipe of an unknown field": own("Recipe(nam='notes')"),
-    "columns that are no function": own("recipe(provenance={})"),
-    "reader and format": own("recipe(reading=always(InputFormat(read=pages, format='json')))"),
-    "an unknown format": own(
-        "recipe(reading=always(InputFormat(format='csv', text_fields=('a',))))"
-    ),
+    "a recipe of an unknown field": own("CorpusSpec(nam='notes')"),
+    "columns that are no function": own("spec(provenance={})"),
+    "reader and format": own("spec(input_format=InputFormat(read=pages, format='json'))"),
+    "an unknown format": own("spec(input_format=InputFormat(format='csv', text_fields=('a',)))"),
     "records of no byte": own(
-        "recipe(reading=always(InputFormat(text_fields=('a',), max_record_bytes=0)))"
+        "spec(input_format=InputFormat(text_fields=('a',), max_record_bytes=0))"
     ),
     "package is missing": together(
         holding("notes.py", "import torchr\n"), holding("in/a.pages", "x")
     ),
 }
 MAKING = {
-    "a reading that is none": own("recipe(reading=InputFormat(text_fields=('a',)))"),
+    "a reading that is none": own("spec(input_format=InputFormat(text_fields=('a',)))"),
 }
 READING = {
-    "reader fails": own("recipe()", b"one%%!"),
-    "documents are none": own("recipe(documents=nothing)"),
-    "documents fail": own("recipe(documents=fails)"),
-    "a text is half a character": own("recipe(documents=returns((Document('\\ud800'),)))"),
-    "documents are rejected": own("recipe(documents=rejects)"),
-    "records are broken": own("recipe()", b"?%%?"),
+    "reader fails": own("spec()", b"one%%!"),
+    "documents are none": own("spec(documents=nothing)"),
+    "documents fail": own("spec(documents=fails)"),
+    "a text is half a character": own("spec(documents=returns((Document('\\ud800'),)))"),
+    "documents are rejected": own("spec(documents=rejects)"),
+    "records are broken": own("spec()", b"?%%?"),
 }
 
 
@@ -119,7 +117,7 @@ def with_a_line(module: str) -> Scene:
 
 
 MADE = RUN.replace("--output out", "--output data")
-own_dataset = left_by(MADE, own("recipe()"))
+own_dataset = left_by(MADE, own("spec()"))
 
 
 def being_written(folder: Path) -> None:

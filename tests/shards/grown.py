@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 
 from pipelines.job.command import main as run_corpus
-from pipelines.wudao import RECIPE
+from pipelines.wudao import CORPUS
 from shards.__main__ import main as shards
 from tests.pipelines.runs import MODULE, page, write_wudao
 
 FLAGS = (
-    *("--tokenizer", str(RECIPE.sample_tokenizer), "--languages", "all"),
+    *("--tokenizer", str(CORPUS.sample_tokenizer), "--languages", "all"),
     *("--language-threshold", "0", "--validation", "0.05", "--shards", "2"),
     *("--dedup", "minhash", "--keep-dropped", "--max-reject-rate", "1"),
 )

@@ -19,13 +19,13 @@ sys.exit(main())
 """
 CORPUS = """
 import os, signal, sys, time
-from pipelines.corpus import Document, InputFormat, Options, Recipe, always, strings
+from pipelines.corpus import Document, InputFormat, Options, CorpusSpec, text_columns
 from pipelines.job.command import main
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="notes", about="Notes.", pattern="*.json", options=Options,
-    reading=always(InputFormat(format="json", text_fields=("text",))),
-    documents=lambda record, options: (Document(record["text"], {}),), provenance=strings(),
+    input_format=InputFormat(format="json", text_fields=("text",)),
+    documents=lambda record, options: (Document(record["text"], {}),), provenance=text_columns(),
 )
 
 if __name__ == "__main__":
@@ -78,7 +78,7 @@ def test_an_installed_corpus_is_a_command(tmp_path: Path) -> None:
     about = tmp_path / "notes-1.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: notes\nVersion: 1\n")
-    (about / "entry_points.txt").write_text("[corpusmill.corpora]\nmy-notes = my_notes:RECIPE\n")
+    (about / "entry_points.txt").write_text("[corpusmill.corpora]\nmy-notes = my_notes:CORPUS\n")
     path = f"sys.path.insert(0, {str(tmp_path)!r})\n"
     script = SCRIPT.replace("\nsignal.signal", f"\n{path}\nsignal.signal")
     listed = run(at=tmp_path, script=script)
@@ -99,7 +99,7 @@ def test_files_with_names_of_packages_are_not_taken_for_them(name: str, tmp_path
 
 def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
     pressed = "lambda record, options: os.kill(os.getpid(), signal.SIGINT) or time.sleep(60)"
-    corpus = re.sub("documents=.*", f"documents={pressed}, provenance=strings(),", CORPUS)
+    corpus = re.sub("documents=.*", f"documents={pressed}, provenance=text_columns(),", CORPUS)
     (tmp_path / "bin").mkdir()
     (tmp_path / "bin" / "my_notes.py").write_text(corpus)
     (tmp_path / "notes.json").write_text('[{"text": "x"}]')

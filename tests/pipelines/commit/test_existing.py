@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.job.build import build
 from shards.errors import UserError
 from shards.maintenance.prune import remove_unfinished

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus.code import code_hash
-from pipelines.corpus.recipe import CORPORA, SAMPLE
+from pipelines.corpus.spec import CORPORA, SAMPLE
 from shards.errors import UserError
 from tests.pipelines.own_code import forget
 
@@ -23,7 +23,7 @@ SOURCES = {
 
 def test_every_corpus_of_this_package_is_listed() -> None:
     paths = SAMPLE.parent.glob("*.py")
-    assert {path.stem for path in paths if "\nRECIPE = " in path.read_text()} == {*CORPORA}
+    assert {path.stem for path in paths if "\nCORPUS = " in path.read_text()} == {*CORPORA}
 
 
 @pytest.mark.parametrize(

@@ -44,6 +44,6 @@ def test_a_value_becomes_that_of_its_option(name: str, value: Any, option: Any) 
 def test_other_keywords_are_flags_of_beam() -> None:
     values = {"runner": None, "streaming": True, "view_as": False, "experiments": ["a", "b=1"]}
     given = options_of_call(WudaoOptions, values, module="pipelines.wudao", runner_flags=["--x=7"])
-    assert given.engine == ("--streaming", "--experiments=a", "--experiments=b=1", "--x=7")
+    assert given.beam_args == ("--streaming", "--experiments=a", "--experiments=b=1", "--x=7")
     with pytest.raises(UserError, match="flink_master is given a object"):
         options({"flink_master": object()})

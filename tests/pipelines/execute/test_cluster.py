@@ -31,7 +31,7 @@ def test_a_runners_flags_reach_beam_as_they_are(name: str) -> None:
     argv = ["--seed=3", *runner_flags, "--dedup=minhash", "--", "--only_java_knows=7"]
     options = WudaoOptions.parse(argv, "python -m pipelines.wudao")
     flags = (*runner_flags, "--only_java_knows=7")
-    assert options == WudaoOptions(seed=3, dedup="minhash", engine=flags)
+    assert options == WudaoOptions(seed=3, dedup="minhash", beam_args=flags)
     assert engine_name(flags) == name
     handed = PipelineOptions(with_defaults(flags)).get_all_options(retain_unknown_options=True)
     expected = PipelineOptions([*runner_flags, "--only_java_knows=7"]).get_all_options(

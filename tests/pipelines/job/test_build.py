@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.corpus import versions
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.job.build import build
 from pipelines.steps.step_pipeline import StepPipeline
 from shards import UserError

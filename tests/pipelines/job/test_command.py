@@ -15,7 +15,7 @@ from shards.show import DEFAULT_OPTIONS
 def test_the_overview_of_a_dataset_knows_the_defaults() -> None:
     for corpus, values in DEFAULT_OPTIONS.items():
         module = f"pipelines.{corpus}"
-        usual = importlib.import_module(module).RECIPE.options() if corpus else Options()
+        usual = importlib.import_module(module).CORPUS.options() if corpus else Options()
         for name, value in values.items():
             default = getattr(usual, name)
             if name == "lid_model":

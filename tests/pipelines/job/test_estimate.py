@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from pipelines.corpus.recipe import load_recipe
+from pipelines.corpus.spec import load_spec
 from pipelines.job import estimate
 from pipelines.job.estimate import SourceEstimate, plan
-from pipelines.wudao import RECIPE
+from pipelines.wudao import CORPUS
 from tests.pipelines.runs import page
 
 ROWS = 8000
@@ -38,9 +38,9 @@ def write_file(path: Path) -> None:
 
 def sampled(path: Path, *, seconds: float = NO_HURRY) -> SourceEstimate:
     """The estimated results of a file by a sample of it."""
-    recipe = load_recipe("pipelines.text")
+    spec = load_spec("pipelines.text")
     options = replace(
-        recipe.options(input=(str(path),), tokenizer=RECIPE.sample_tokenizer),
+        spec.options(input=(str(path),), tokenizer=CORPUS.sample_tokenizer),
         output=path.parent / "out",
         language_threshold=0,
     )

@@ -20,7 +20,7 @@ import pytest
 
 from pipelines.job.command import main
 from pipelines.job.watch import WatchTotals
-from pipelines.wudao import RECIPE
+from pipelines.wudao import CORPUS
 from shards.manifest import NAME, read_manifest
 from tests.nightly import a_few
 from tests.pipelines.deadly import EXIT
@@ -52,7 +52,7 @@ def arrive(folder: Path, name: str, *numbers: int, text: str = "") -> Path:
 
 def command(folder: Path, output: Path, *flags: object) -> list[str]:
     words: Sequence[object] = [
-        *("--input", folder, "--output", output, "--tokenizer", RECIPE.sample_tokenizer),
+        *("--input", folder, "--output", output, "--tokenizer", CORPUS.sample_tokenizer),
         *("--languages", "all", "--language-threshold", 0, "--validation", 0, "--shards", 1),
         *flags,
     ]
@@ -225,7 +225,7 @@ def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -
 
 def test_it_waits_for_what_is_away_and_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
     folder, away, model = tmp_path / "in", tmp_path / "away", tmp_path / "own.model"
-    sample = Path(RECIPE.sample_tokenizer.partition(":")[2])
+    sample = Path(CORPUS.sample_tokenizer.partition(":")[2])
     shutil.copyfile(sample, model)
     given = ("--tokenizer", f"sentencepiece:{model}")
     with watching(folder, *OFTEN, *given) as watch:

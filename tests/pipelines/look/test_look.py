@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from pipelines.look.command import LookAt
-from pipelines.look.heads import HEAD_RECORDS
-from pipelines.look.look import look
+from pipelines.look.command import Look
+from pipelines.look.file_head import HEAD_RECORDS
+from pipelines.look.inspection import inspect_input
 from pipelines.look.page import COLUMNS, command, page
 from pipelines.read.fields import Field, fields_of, text_field
 from pipelines.read.record import Record
@@ -31,7 +31,7 @@ def write(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
 
 
 def words(path: Path) -> list[str]:
-    seen = look(str(path))
+    seen = inspect_input(str(path))
     return shlex.split(command(seen, seen.guesses[0]))
 
 
@@ -50,7 +50,7 @@ def test_the_path_and_the_format_tell_corpora_apart(
     name: str, record: Mapping[str, Any], corpus: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path / name, [record] * 3)
-    assert look(str(path)).guesses[0].corpus == corpus
+    assert inspect_input(str(path)).guesses[0].corpus == corpus
 
 
 def test_a_glob_where_a_folder_has_other_files(tmp_path: Path) -> None:
@@ -65,24 +65,24 @@ def test_a_glob_where_a_folder_has_other_files(tmp_path: Path) -> None:
 
 
 def lines_of(path: Path) -> list[str]:
-    return [*page(look(str(path)))]
+    return [*page(inspect_input(str(path)))]
 
 
 def test_all_formats_whose_records_the_corpus_reads_count(tmp_path: Path) -> None:
     write(tmp_path / "a.jsonl", [PAGE] * 9)
     write(tmp_path / "b.json", [PAGE] * 4)
     (tmp_path / "c.TXT").write_text(f"{ENGLISH}\n{ENGLISH}\n")
-    assert len(look(str(tmp_path)).records) == 15
+    assert len(inspect_input(str(tmp_path)).records) == 15
     assert words(tmp_path)[3:5] == ["--input", str(tmp_path)]
     (tmp_path / "d.txt").write_bytes(b"%PDF-1.4")
     (tmp_path / "d.txt").rename(tmp_path / "d.json")
-    assert len(look(str(tmp_path)).records) == 15
+    assert len(inspect_input(str(tmp_path)).records) == 15
 
 
 def test_files_are_one_input(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = [str(write(tmp_path / name, [PAGE] * 3)) for name in ("a.jsonl", "b.jsonl")]
     other = write(tmp_path / "in/c.jsonl", [PAGE]).parent
-    LookAt.parse([files[0], str(other), files[1]], "pipelines.look").run()
+    Look.parse([files[0], str(other), files[1]], "pipelines.look").run()
     lines = capsys.readouterr().out.splitlines()
     heads = [line for line in lines if line.startswith(str(tmp_path))]
     assert [line.split(": ")[1][:7] for line in heads] == ["2 files", "1 file,"]
@@ -93,10 +93,10 @@ def test_files_are_one_input(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 def test_no_command_reads_one_text_of_a_table_by_columns(tmp_path: Path) -> None:
     table = {"text": {"0": "one long text", "1": "another long text"}}
-    seen = look(str(write(tmp_path / "a.jsonl", [table])))
+    seen = inspect_input(str(write(tmp_path / "a.jsonl", [table])))
     assert not seen.guesses
     assert "as pandas writes it" in "\n".join(page(seen))
-    assert look(
+    assert inspect_input(
         str(write(tmp_path / "b.jsonl", [{"n": {"0": "a"}, "text": "a b c d"}] * 2))
     ).guesses
 
@@ -145,7 +145,7 @@ def test_the_head_of_a_file_estimates_the_rest(packed: bool, tmp_path: Path) -> 
     if packed:
         (tmp_path / "a.jsonl.gz").write_bytes(gzip.compress(path.read_bytes(), 1))
         path.unlink()
-    seen = look(str(tmp_path))
+    seen = inspect_input(str(tmp_path))
     assert len(seen.records) == HEAD_RECORDS
     assert seen.kinds[0].records == pytest.approx(40_000, rel=0.3 if packed else 0.02)
 
@@ -173,7 +173,7 @@ def test_lines_are_not_wider_than_a_terminal_and_hostile_texts_are_shown(tmp_pat
     many = {"te\x1bxt": "\x1b[31m red " + "x y " * 900}
     many |= {f"a_rather_long_name_{n}": "多种文字 and words " * 50 for n in range(40)}
     path = write(tmp_path / "a.jsonl", [many])
-    lines = [*page(look(str(path)))]
+    lines = [*page(inspect_input(str(path)))]
     assert "and 17 more fields" in lines
     free = ("  ", str(tmp_path))
     assert max(width(line) for line in lines if not line.startswith(free)) <= COLUMNS

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.recipe import load_recipe
-from pipelines.corpus.sources import match_corpora
+from pipelines.corpus.sources import list_corpus_files
+from pipelines.corpus.spec import load_spec
 from pipelines.process.first_records import FirstFiles, check_sources
 from pipelines.process.processor import Job
 from shards.errors import UserError
@@ -20,10 +20,10 @@ def check(
     """Check a number of records, all bad, of a source x, and return the warnings."""
     path.write_text(record * records)
     module = "pipelines.text"
-    options = load_recipe(module).options(input=(f"x={path}",), **changes)
-    files, corpora = match_corpora(module, options)
+    options = load_spec(module).options(input=(f"x={path}",), **changes)
+    listing, corpora = list_corpus_files(module, options)
     job = Job(options=options, corpora=corpora, versions={}, run="0" * 32)
-    return check_sources(FirstFiles(job=job, files=files, known=frozenset(known.split())))
+    return check_sources(FirstFiles(job=job, files=listing.files, known=frozenset(known.split())))
 
 
 @pytest.mark.parametrize("allowed", [{"known": "x y"}, {"max_reject_rate": 0.5}], ids=str)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.wudao import RECIPE
+from pipelines.wudao import CORPUS
 from tests.pipelines.deadly import EXIT
 from tests.pipelines.runs import page
 
@@ -25,7 +25,7 @@ def test_the_file_that_kills_workers_is_named(tmp_path: Path, others: int) -> No
     for name in ["a", "c", "d"][:others]:
         write(path.with_name(f"{name}.jsonl"), texts)
     write(path, [*texts, EXIT])
-    flags = ["--input", str(path.parent), "--tokenizer", RECIPE.sample_tokenizer]
+    flags = ["--input", str(path.parent), "--tokenizer", CORPUS.sample_tokenizer]
     flags += ["--languages", "all", "--workers", "1", "--output", str(tmp_path / "out")]
     done = subprocess.run(
         [sys.executable, "-m", MODULE, *flags],

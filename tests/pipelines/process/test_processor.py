@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from pipelines.corpus.recipe import SAMPLE
-from pipelines.corpus.sources import Corpus, match_corpora
+from pipelines.corpus.sources import Corpus, list_corpus_files
+from pipelines.corpus.spec import SAMPLE
 from pipelines.process.processor import (
     Job,
     prepare_splits,
@@ -64,7 +64,7 @@ def test_a_worker_with_other_versions_is_refused(
     tmp_path: Path, versions: Mapping[str, str], message: str
 ) -> None:
     options = small(tmp_path / "out", SAMPLE)
-    _, corpora = match_corpora(MODULE, options)
+    _, corpora = list_corpus_files(MODULE, options)
     here = segment_versions(StepPipeline(options).library_versions, corpora)
     with pytest.raises(UserError, match=message):
         prepare_splits(Job(options=options, corpora=corpora, versions={**here, **versions}))

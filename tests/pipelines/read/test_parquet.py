@@ -86,7 +86,7 @@ def test_only_columns_that_are_needed_are_read(tmp_path: Path) -> None:
         assert [item[0] for item in damages(items)] == damaged
         assert [item.offset for item in items] == [0, 1]
         (split,) = splits(file, how, split_bytes=file.bytes)
-        seen = [*open_reader(split, dataclasses.replace(how, whole=True))]
+        seen = [*open_reader(split, dataclasses.replace(how, all_columns=True))]
         assert values(seen) == [row for row in rows if row not in [rows[i] for i in damaged]]
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pipelines.read.local_files import find_local
-from pipelines.read.tree import expand, named_once, search
+from pipelines.read.tree import expand_glob, one_path_per_file, search_folder
 from shards.errors import UserError
 from tests.pipelines.privileges import without_privileges
 
@@ -22,15 +22,15 @@ def is_text(path: Path) -> bool:
 
 
 def searched(root: Path) -> list[str]:
-    findings = search(root, is_text)
+    findings = search_folder(root, is_text)
     assert not findings.refused
-    named = named_once(findings.matches, root)
+    named = one_path_per_file(findings.matches, root)
     return [str(path.relative_to(root)) for path in named if path.is_file()]
 
 
 def globbed(root: Path, *parts: str) -> list[str]:
-    findings = expand(root, parts)
-    return [str(path.relative_to(root)) for path in named_once(findings.matches, root)]
+    findings = expand_glob(root, parts)
+    return [str(path.relative_to(root)) for path in one_path_per_file(findings.matches, root)]
 
 
 def write(root: Path, *names: str) -> Path:

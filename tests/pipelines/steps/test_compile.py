@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 from pipelines import compiled
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.job.build import build
 from pipelines.steps.compile import compile_all
 from tests.pipelines.runs import small

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from pipelines.corpus.recipe import SAMPLE
+from pipelines.corpus.spec import SAMPLE
 from pipelines.steps.step import split_result
 from pipelines.steps.tokenize import TokenizeStep
 from pipelines.tokenizers.end_of_text import EndOfText

@@ -77,7 +77,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "text",
         input=f"notes={folder / 'in'}",
         output=folder / "dataset",
-        tokenizer=wudao.RECIPE.sample_tokenizer,
+        tokenizer=wudao.CORPUS.sample_tokenizer,
         dedup="minhash",
         quality="gopher",
         keep_dropped=True,

@@ -6,17 +6,17 @@ from typing import Any
 
 import pytest
 
-from pipelines.corpus.code import CODE, code_hash
-from pipelines.corpus.recipe import corpus_module, corpus_names
-from pipelines.corpus.sources import MODULE, other_modules
+from pipelines.corpus.code import CORPUS_CODE, code_hash
+from pipelines.corpus.sources import CORPUS_MODULE, user_corpus_modules
+from pipelines.corpus.spec import corpus_module, corpus_names
 from pipelines.job.build import build
 from shards.manifest import Manifest
 from tests.pipelines.own_code import install
 from tests.pipelines.runs import page, shipped, small, write_wudao
 
 NOTES = """
-from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, Recipe, always
-from pipelines.corpus import required_text, strings
+from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, CorpusSpec
+from pipelines.corpus import required_text, text_columns
 
 
 def pages(stream):
@@ -32,9 +32,9 @@ def documents(record, options):
     return (Document(required_text(record, "body"), {"kind": "note"}),)
 
 
-RECIPE = Recipe(
+CORPUS = CorpusSpec(
     name="notes", about="Notes.", pattern=("*.pages", "*.pages.gz"), options=Options,
-    reading=always(InputFormat(read=pages)), provenance=strings("kind"), documents=documents,
+    input_format=InputFormat(read=pages), provenance=text_columns("kind"), documents=documents,
 )
 """
 
@@ -73,7 +73,11 @@ def test_a_corpus_by_its_module_or_the_name_of_an_installed_package(
     (inputs["notes"] / "c.pages.gz").write_bytes(packed[:-40])
     manifest = made(inputs, tmp_path / "module", "mine.notes")
     entry = manifest.options["corpora"]["n"]
-    assert entry == {"corpus": "notes", MODULE: "mine.notes", CODE: code_hash("mine.notes")}
+    assert entry == {
+        "corpus": "notes",
+        CORPUS_MODULE: "mine.notes",
+        CORPUS_CODE: code_hash("mine.notes"),
+    }
     account = manifest.generations[0].accounting["n"]
     assert account["quarantined"] == {"bad-archive": 1, "nul": 1, "truncated": 1}
     assert account["kept"] > 500
@@ -83,7 +87,7 @@ def test_a_corpus_by_its_module_or_the_name_of_an_installed_package(
     assert corpus_module("pile") == "pipelines.pile"
     assert "memos" in corpus_names()
     given = small(tmp_path, f"zh={inputs['zh']}", f"n=memos:{inputs['notes']}", f"p=pile:{own}")
-    assert other_modules(given) == ["mine.notes"]
+    assert user_corpus_modules(given) == ["mine.notes"]
     by_name = made(inputs, tmp_path / "name", "memos")
     assert by_name.identity == manifest.identity
     assert shipped(tmp_path / "name") == shipped(tmp_path / "module")

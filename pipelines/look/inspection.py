@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import zip_longest
 
-from pipelines.corpus.guess import Guess, guesses, read_share
-from pipelines.look.heads import Head, look_at
+from pipelines.corpus.guess import Guess, guess_corpora, read_share
+from pipelines.look.file_head import FileHead, inspect_file
 from pipelines.read.fields import Field, fields_of, text_field
 from pipelines.read.files import InputFile, input_paths, list_inputs
 from pipelines.read.hub import is_hub_dataset
@@ -36,7 +36,7 @@ class FileKind:
     """As in ".jsonl.zst"; "" for files without one."""
     num_files: int
     num_bytes: int
-    heads: tuple[Head, ...] = ()
+    heads: tuple[FileHead, ...] = ()
     """Of some of them."""
     untaken: str = ""
     """Why a command that is given the folder leaves them out."""
@@ -55,7 +55,7 @@ class FileKind:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Look:
+class Inspection:
     """The findings about an input."""
 
     paths: tuple[str, ...]
@@ -91,12 +91,12 @@ class Look:
         return [kind for kind in self.kinds if not kind.untaken]
 
     @property
-    def heads(self) -> list[Head]:
+    def heads(self) -> list[FileHead]:
         """The files that were looked at, of the kinds that are taken."""
         return [head for kind in self.taken for head in kind.heads]
 
 
-def look(*specs: str) -> Look:
+def inspect_input(*specs: str) -> Inspection:
     """Inspect an input.
 
     Args:
@@ -111,7 +111,7 @@ def look(*specs: str) -> Look:
         listing.check()
     is_read = matcher(TEXT_FILES if _is_folder(paths, listing.files) else ("*",))
     kinds = _kinds(listing, is_read)
-    seen = Look(
+    seen = Inspection(
         paths=tuple(paths),
         kinds=kinds,
         refused={file.path: why for file, why in listing.refused.items() if _counts(file, is_read)},
@@ -122,7 +122,7 @@ def look(*specs: str) -> Look:
     return seen if seen.is_dataset else _with_records(seen, listing.files)
 
 
-def _with_records(seen: Look, files: Sequence[InputFile]) -> Look:
+def _with_records(seen: Inspection, files: Sequence[InputFile]) -> Inspection:
     """Return a look with the fields of the records, and how a command reads them."""
     sizes = Counter[str]()
     for kind in seen.taken:
@@ -134,12 +134,12 @@ def _with_records(seen: Look, files: Sequence[InputFile]) -> Look:
     records = {form: _records(seen, [form]) for form in forms}
     fields = fields_of(records[forms[0]])
     name = text_field(fields)
-    found = guesses(records[forms[0]], forms=forms[:1], text_field=name, path=seen.path)
+    found = guess_corpora(records[forms[0]], forms=forms[:1], text_field=name, path=seen.path)
     if found and len(forms) > 1:
         best = found[0]
         others = [form for form in forms[1:] if read_share(best, records[form]) >= _MIN_READ]
         forms = [forms[0], *others]
-        found = guesses(_records(seen, forms), forms=forms, text_field=name, path=seen.path)
+        found = guess_corpora(_records(seen, forms), forms=forms, text_field=name, path=seen.path)
     endings = {kind.ending for kind in seen.taken if kind.form in forms}
     return replace(
         seen,
@@ -153,7 +153,7 @@ def _with_records(seen: Look, files: Sequence[InputFile]) -> Look:
     )
 
 
-def _records(seen: Look, forms: Sequence[str]) -> list[Record]:
+def _records(seen: Inspection, forms: Sequence[str]) -> list[Record]:
     """Return the first record of each file of some formats, then the second ones, and so on."""
     groups = [head.records for head in seen.heads if head.form in forms]
     return [record for same in zip_longest(*groups) for record in same if record]
@@ -181,11 +181,11 @@ def _kind(ending: str, files: Sequence[InputFile], *, heads: int) -> FileKind:
         ending=ending, num_files=len(files), num_bytes=sum(file.bytes for file in files)
     )
     if heads:
-        return replace(kind, heads=tuple(map(look_at, _spread(files, heads))))
+        return replace(kind, heads=tuple(map(inspect_file, _spread(files, heads))))
     first = files[0]
     if ending.lower() in TABLES:
         return replace(kind, untaken=f"not taken from a folder. {FROM_TABLES}")
-    head = look_at(first) if first.bytes else Head(file=first)
+    head = inspect_file(first) if first.bytes else FileHead(file=first)
     why = "a glob reads them" if head.records else head.hint or head.conversion
     why = why or "no ending of a format that is read"
     return replace(kind, heads=(head,), untaken=f"not taken from a folder: {why}")

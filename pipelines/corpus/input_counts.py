@@ -5,14 +5,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, fields
 
 from pipelines.corpus.batcher import BatchPiece
-from pipelines.read.record import CUT
+from pipelines.read.record import TRUNCATED
 from pipelines.segments.rows import PATH, QUARANTINE_REASONS, FilterResult
 
-_COUNTED = QUARANTINE_REASONS - CUT
+_COUNTED = QUARANTINE_REASONS - TRUNCATED
 
 
 @dataclass(frozen=True, slots=True)
-class Amounts:
+class InputCounts:
     """How much of some files of one source was read so far, by path."""
 
     unsampled: Counter[str] = field(default_factory=Counter)

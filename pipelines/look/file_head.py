@@ -25,12 +25,12 @@ HEAD_BYTES, HEAD_RECORDS, HEAD_SECONDS = 1 << 20, 2000, 1.0
 PLACES_SHOWN = 3
 """Damaged places of a file that get a line number."""
 
-_READING = InputFormat()
+_INPUT_FORMAT = InputFormat()
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Head:
+class FileHead:
     """The contents of the beginning of a file."""
 
     file: InputFile
@@ -53,12 +53,12 @@ class Head:
     """How it becomes UTF-8, as part of a message."""
 
 
-def look_at(file: InputFile) -> Head:
+def inspect_file(file: InputFile) -> FileHead:
     """Read the beginning of a file; why it cannot be read is returned, not raised.
 
     A table's footer is read, and of its first group what is looked at.
     """
-    peek, form = Peek(file.path, _READING), ""
+    peek, form = Peek(file.path, _INPUT_FORMAT), ""
     try:
         form = peek.format
         peek.check()
@@ -68,7 +68,7 @@ def look_at(file: InputFile) -> Head:
     except UserError as error:
         head = b"" if form == "parquet" else _head_of(peek)
         refusal, hint = str(error), foreign(head)
-        return Head(
+        return FileHead(
             file=file,
             form=form,
             refusal=refusal,
@@ -90,12 +90,12 @@ def foreign(head: bytes) -> str:
     return foreign_format(head) or ""
 
 
-def _head(file: InputFile, peek: Peek) -> Head:
-    whole, *_ = splits(file, _READING, split_bytes=max(1, file.bytes))
+def _head(file: InputFile, peek: Peek) -> FileHead:
+    whole, *_ = splits(file, _INPUT_FORMAT, split_bytes=max(1, file.bytes))
     items, share = _first_items(whole)
     records = tuple(item for item in items if isinstance(item, Record))
     damaged = [item for item in items if isinstance(item, Damage)]
-    return Head(
+    return FileHead(
         file=file,
         form=peek.format,
         wrapped=peek.is_wrapped,
@@ -112,8 +112,8 @@ def _head(file: InputFile, peek: Peek) -> Head:
 
 def _first_items(whole: FileSplit) -> tuple[list[Record | Damage], float]:
     """Return the first records of a file, and the share of the file that they are."""
-    reader = open_reader(whole, _READING)
-    reader.skims = True
+    reader = open_reader(whole, _INPUT_FORMAT)
+    reader.skips_checksum = True
     bounded = BoundedReader(
         reader,
         seconds=HEAD_SECONDS,
