@@ -23,6 +23,7 @@ from pipelines.corpus import (
 )
 from pipelines.corpus.fields import joined_text, value_at
 from pipelines.job.command import main
+from pipelines.read.input_format import BuiltinFormat
 from pipelines.read.names import TEXT_FILES
 from pipelines.segments.audit import AUDIT
 from pipelines.segments.rows import CLEAN, DOCUMENT_SCHEMA

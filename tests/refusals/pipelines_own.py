@@ -56,7 +56,7 @@ def rejects(record, options):
 def spec(**changes):
     return CorpusSpec(**{
         "name": "notes", "about": "Notes.", "pattern": ("*.pages",), "options": Options,
-        "reading": InputFormat(read=pages), "provenance": text_columns("kind"),
+        "input_format": InputFormat(read=pages), "provenance": text_columns("kind"),
         "documents": documents, **changes})
 
 
@@ -64,17 +64,17 @@ CORPUS = CORPUS_HERE
 """
 
 
-def own(recipe: str, pages: bytes = b"one note%%another note") -> Scene:
-    """A corpus module whose recipe is made by an expression, and an input of it."""
-    module = OWN.replace("CORPUS_HERE", recipe)
+def own(spec: str, pages: bytes = b"one note%%another note") -> Scene:
+    """A corpus module with the description that an expression makes, and an input of it."""
+    module = OWN.replace("CORPUS_HERE", spec)
     return together(holding("notes.py", module), holding("in/a.pages", pages))
 
 
 RUN = f"pipelines.text --input n=notes:in {TOKENIZER} --output out --languages all"
 
 CORPORA = {
-    "a recipe of an unknown field": own("CorpusSpec(nam='notes')"),
-    "columns that are no function": own("spec(provenance={})"),
+    "a CorpusSpec with an unknown field": own("CorpusSpec(nam='notes')"),
+    "columns that are no mapping": own("spec(provenance=3)"),
     "reader and format": own("spec(input_format=InputFormat(read=pages, format='json'))"),
     "an unknown format": own("spec(input_format=InputFormat(format='csv', text_fields=('a',)))"),
     "records of no byte": own(
@@ -85,7 +85,7 @@ CORPORA = {
     ),
 }
 MAKING = {
-    "a reading that is none": own("spec(input_format=InputFormat(text_fields=('a',)))"),
+    "an input format that is none": own("spec(input_format=3)"),
 }
 READING = {
     "reader fails": own("spec()", b"one%%!"),
