@@ -145,7 +145,7 @@ def _check_readable(listing: Listing, options: Options) -> None:
     Listing(files=[], refused=empty).check(": nothing is left of this source")
     if listing.refused:
         _LOG.warning(
-            "%d files or folders cannot be read and are skipped: %s",
+            "%d files or folders cannot be read and are left out: %s",
             len(listing.refused),
             listing.named(),
         )
