@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests import job
+from tests import forks
 
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "README.zh.md")
@@ -89,8 +89,8 @@ def run(command: Command, folder: Path) -> str:
     output = folder.with_name(f"{folder.name}.txt")
     words = shlex.split(command.text)
     if words[:2] == ["python", "-m"]:
-        wing = words[2].partition(".")[0]
-        code = job.run(wing, job.Job(words[2:], str(folder), outputs=[str(output)] * 2))
+        package = words[2].partition(".")[0]
+        code = forks.run(package, forks.Job(words[2:], str(folder), outputs=[str(output)] * 2))
     else:
         console = words[0] == "corpusmill"
         with output.open("w") as file:

@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
-from tests import job
+from tests import forks
 from tests.golden.outcome import outcome_of
 from tests.golden.row import Command, Row
 from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
-_WINGS = {
+_PACKAGES = {
     "apache_beam.yaml.main": "pipelines",
     "api.py": "trainer",
     "blanks.py": "trainer",
@@ -24,8 +24,8 @@ _WINGS = {
     "tests.golden.seen_calls": "pipelines",
     "tests.golden.seen_transforms": "pipelines",
 }
-"""The wing of tests/job.py whose libraries a script or a module uses. Others that are no commands
-start Python anew."""
+"""The package in tests/forks.py that has the libraries of a script or a module. Other programs that
+are not commands start a new Python."""
 
 
 def outcome(name: str, rows: Mapping[str, Row], home: Path) -> dict:
@@ -78,25 +78,25 @@ def _ran(command: Command, folder: Path) -> dict:
     if command.files:
         command.files(folder)
     words = shlex.split(command.words)
-    wing = _WINGS.get(words[0], words[0].partition(".")[0])
-    is_known = wing in job.IMPORTED
+    package = _PACKAGES.get(words[0], words[0].partition(".")[0])
+    is_known = package in forks.PRELOADED
     ranks, port = command.ranks, free_port() if command.ranks > 1 else 0
     with tempfile.TemporaryDirectory() as scratch:
         outputs = [[f"{scratch}/{rank}.{kind}" for kind in ("out", "err")] for rank in range(ranks)]
         started = [
-            job.start(
-                wing if is_known else "shards",
-                job.Job(
+            forks.start(
+                package if is_known else "shards",
+                forks.Job(
                     words=words,
                     folder=str(folder),
                     outputs=pair,
-                    env=job.place_of(rank, ranks, port=port, local=rank) if port else {},
+                    env=forks.rank_environment(rank, ranks, port=port, local=rank) if port else {},
                     process=not is_known,
                 ),
             )
             for rank, pair in enumerate(outputs)
         ]
-        codes = [job.ended(each) for each in started]
+        codes = [forks.wait_or_kill(each) for each in started]
         printed = [
             Path(path).read_text("utf-8", "replace").splitlines()
             for pair in outputs

@@ -170,7 +170,7 @@ def _run_tests(copy: Path, scratch: Path, limits: dict[str, float]) -> None:
     output = os.open(scratch / "output.txt", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     os.dup2(output, 1)
     os.dup2(output, 2)
-    importlib.import_module("tests.job").fork_wings()
+    importlib.import_module("tests.forks").fork_servers()
     files = list(dict.fromkeys(test.partition("::")[0] for test in limits))
     words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
     # Libraries that are warm already include plugins.

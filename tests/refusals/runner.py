@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
 
-from tests import job
+from tests import forks
 from tests.refusals.refusal import Accepted, Refusal
 from tests.refusals.said import expected
 
@@ -98,7 +98,7 @@ def run(row: Refusal, folder: Path) -> Done:
     """Run what a row says in a folder, and return how it ended."""
     words = shlex.split(row.command)
     outputs = [folder.with_name(f"{folder.name}.{name}") for name in ("out", "err")]
-    asked = job.Job(
+    asked = forks.Job(
         words=words,
         python=row.python,
         env=dict(row.env),
@@ -106,5 +106,5 @@ def run(row: Refusal, folder: Path) -> Done:
         folder=str(folder),
         outputs=[str(path) for path in outputs],
     )
-    code = job.run((words or ["pipelines"])[0].partition(".")[0], asked)
+    code = forks.run((words or ["pipelines"])[0].partition(".")[0], asked)
     return Done(code, *(path.read_text(errors="backslashreplace") for path in outputs))

@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from tests.job import ROOT
+from tests.forks import ROOT
 from tests.refusals.refusal import Refusal
 from tests.refusals.runner import run, tree
 

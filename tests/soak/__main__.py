@@ -25,7 +25,7 @@ from pathlib import Path
 
 import psutil
 
-from tests import job
+from tests import forks
 from tests.soak.case import Case, Nothing
 from tests.soak.kinds import KINDS
 from tests.soak.mounts import NoMounts, enter_namespace
@@ -36,8 +36,8 @@ OK, FAILED, EMPTY, SKIPPED = "ok", "failed", "empty", "skipped"
 _CODES = {0: OK, 3: EMPTY, 4: SKIPPED}
 _MEMORY = Path("/dev/shm")
 """Where cases work, if it is there: on a disk nearly all their time goes into fsync."""
-WINGS = ("pipelines", "shards")
-"""Of `tests/job.py`: whose commands cases run."""
+PACKAGES = ("pipelines", "shards")
+"""The packages whose commands cases run."""
 LIMIT = 400.0
 """Seconds of a case on a busy machine."""
 
@@ -198,13 +198,13 @@ def _count(case: Running, code: int, seed: int, *, keep: Path, tried: Tried) -> 
 def _run(seed: int, number: int, kind: str, folder: Path) -> None:
     """Run a case in this process and end it with the code of the outcome."""
     os.setsid()
-    job.die_with_parent()
+    forks.die_with_parent()
     case = Case(same_seed(seed, number), folder)
     code = 1
     try:
         if KINDS[kind].alone:
             enter_namespace()
-        job.fork_wings(*WINGS)
+        forks.fork_servers(*PACKAGES)
         KINDS[kind].run(case)
         code = 0
     except Nothing:
@@ -229,8 +229,8 @@ def _keep_mounted(folder: Path) -> None:
 
 def _import_everything() -> None:
     """Import what commands need, once; nothing is loaded or used before a fork."""
-    for wing in WINGS:
-        job.import_wing(wing)
+    for package in PACKAGES:
+        forks.import_package(package)
     for name in (*CORPORA, "rethreshold", "report.command"):
         importlib.import_module(f"pipelines.{name}")
     gc.collect()

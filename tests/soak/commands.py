@@ -1,4 +1,4 @@
-"""Commands of the product as jobs of `tests/job.py`, which may be killed at any moment."""
+"""Commands of the product, run through `tests/forks.py`, which may be killed at any moment."""
 
 import importlib
 import os
@@ -17,7 +17,7 @@ from typing import Any
 
 import psutil
 
-from tests import job
+from tests import forks
 
 LIMIT = 240.0
 """Seconds that a command may take on a busy machine."""
@@ -78,7 +78,7 @@ class Started:
     """A command that runs."""
 
     words: tuple[str, ...]
-    job: job.Started
+    job: forks.RunningJob
     log: Path
     began: float = field(default_factory=time.monotonic)
 
@@ -147,14 +147,14 @@ def start(
         constants: By module, constants of it that are set first; forked ones only.
         forked: Fork a process that has imported the product; or start Python anew.
     """
-    asked = job.Job(
+    asked = forks.Job(
         words=words,
-        folder=str(job.ROOT),
+        folder=str(forks.ROOT),
         outputs=[str(log), str(log)],
         process=not forked,
-        pickled=job.before(partial(_prepare, trap, constants or {})),
+        pickled=forks.pickled_call(partial(_prepare, trap, constants or {})),
     )
-    return Started(tuple(words), job.start(words[0].partition(".")[0], asked), log)
+    return Started(tuple(words), forks.start(words[0].partition(".")[0], asked), log)
 
 
 def _prepare(trap: Trap | None, constants: Mapping[str, Mapping[str, int]]) -> None:

@@ -17,7 +17,7 @@ from shards.reader import Dataset
 from shards.sampling.sampler import Sampler
 from shards.sampling.streams import streams_of
 from shards.sampling.windows import glm_windows
-from tests.job import die_with_parent
+from tests.forks import die_with_parent
 from tests.soak.case import Case, flags_of
 from tests.soak.check import Failure, agree
 from tests.soak.dataset import Plain

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests import job
+from tests import forks
 from tests.ports import free_port
 from tests.trainer.corpus import SHAPE, build
 
@@ -21,7 +21,7 @@ Prepare = Callable[[], None]
 class Running:
     """The ranks of a run."""
 
-    processes: list[job.Started]
+    processes: list[forks.RunningJob]
     outputs: list[Path]
 
     def wait(self, seconds: float = 300) -> "Running":
@@ -96,14 +96,14 @@ class Trial:
             here.mkdir(parents=True, exist_ok=True)
             output = self.folder / f"output-{number}-{rank}.txt"
             arguments = [*self.flags, *map(str, flags)]
-            asked = job.Job(
+            asked = forks.Job(
                 words=[f"trainer.{self.command}", *arguments],
                 folder=str(here),
                 outputs=[str(output)] * 2,
-                env=job.place_of(rank, world, port=port, local=0 if nodes else rank),
-                pickled=job.before(prepare),
+                env=forks.rank_environment(rank, world, port=port, local=0 if nodes else rank),
+                pickled=forks.pickled_call(prepare),
             )
-            running.processes.append(job.start("trainer", asked))
+            running.processes.append(forks.start("trainer", asked))
             running.outputs.append(output)
         self.started.append(running)
         return running

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.job import ENVIRONMENT, place_of
+from tests.forks import ENVIRONMENT, rank_environment
 from tests.ports import free_port
 
 LAUNCH = Path(__file__).parents[2] / "trainer" / "launch"
@@ -103,7 +103,7 @@ def test_a_rank_reports_that_it_waits_for_the_others() -> None:
         [sys.executable, "-c", "from trainer.distributed import Ranks; Ranks.join()"],
         stderr=subprocess.PIPE,
         text=True,
-        env={**ENVIRONMENT, **place_of(0, 2, port=free_port(), local=0)},
+        env={**ENVIRONMENT, **rank_environment(0, 2, port=free_port(), local=0)},
     ) as waiting:
         assert waiting.stderr is not None
         shown = next((line for line in waiting.stderr if "waiting" in line), "")

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 
 from pipelines.tokenizers.tokenizer import Tokenizer, load_tokenizer
 from pipelines.train_tokenizer import TokenizerOptions, train
-from tests.job import ROOT
+from tests.forks import ROOT
 from tests.pipelines.tokenizers.texts import AWKWARD_PARTS, AWKWARD_TEXTS, ids
 
 SAMPLE = ROOT / "pipelines" / "sample"

@@ -1,14 +1,14 @@
-"""A command as a fork of a process that has imported what commands of its wing need.
+"""Runs commands as forks of a process that has already imported the modules of their package.
 
-It has a folder, outputs and an environment of its own, and whatever it changes in the process ends
-with it. Python, torch and DeepSpeed need seven CPU seconds to start, the fork a few hundredths. (Of
-a process that runs all kinds of tests, with a gigabyte in memory, it would take a fifth of one.)
+Each fork has its own folder, outputs and environment, and its changes to the process end with it.
+Python, torch and DeepSpeed need seven CPU seconds to start, a fork a few hundredths. (A fork of the
+process that runs all kinds of tests, which uses a gigabyte of memory, would take a fifth of one.)
 
-    python -m tests.job WING SOCKET
+    python -m tests.forks PACKAGE RUN
 
-listens there for the processes of one run of pytest, and ends when they have. It reads jobs as
-lines of JSON and answers each with the number of its process; asked for such a number, it answers
-with the exit code.
+starts the server of a package for the processes of one run of pytest. It ends after the last of
+them. A client writes lines of JSON: a job, which the server answers with the process ID of the
+fork, or such an ID, which it answers with the exit code.
 """
 
 import ctypes
@@ -35,9 +35,9 @@ from shards.errors import UserError
 from tests.mutants.copies import MARKS
 
 ROOT = Path(__file__).parents[1]
-LIMIT = 300.0
-"""Seconds that a command may take on a busy machine."""
-IMPORTED = {
+MAX_SECONDS = 300.0
+"""Time for a command on a busy machine."""
+PRELOADED = {
     "pipelines": (
         "apache_beam",
         "pipelines.job.build",
@@ -73,11 +73,11 @@ IMPORTED = {
         "trainer.evaluate.harness",
     ),
 }
-"""Modules to import before the first job of a wing, if installed, so that no job imports them."""
-KEPT = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", MARKS)
+"""Modules that the server of a package imports, if they are installed, so that no job has to."""
+INHERITED = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", MARKS)
 _PR_SET_PDEATHSIG = 1
 ENVIRONMENT = {
-    **{name: value for name, value in os.environ.items() if name in KEPT},
+    **{name: value for name, value in os.environ.items() if name in INHERITED},
     "COLUMNS": "100",
     "DS_ACCELERATOR": "cpu",
     "HF_HUB_OFFLINE": "1",
@@ -91,27 +91,27 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Job:
-    """A command, or lines of Python; plain values, for it may be sent to another process."""
+    """A command, or lines of Python. It is sent to another process, so its values are plain."""
 
     words: Sequence[str]
     folder: str
     outputs: Sequence[str]
-    """Files for the standard output and the standard error, which may be the same."""
+    """Files for the standard output and the standard error, perhaps the same one."""
     python: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     process: bool = False
-    """Start Python anew instead of forking this process."""
+    """Whether to start a new Python instead of a fork."""
     pickled: str = ""
-    """The call in the process before the command, as `before` makes it."""
+    """A function to call in the process before the command, made by `pickled_call`."""
 
 
-def before(prepare: Callable[[], None] | None) -> str:
-    """Return a function of a module, or a partial of one, as a job takes it."""
+def pickled_call(prepare: Callable[[], None] | None) -> str:
+    """Return a function of a module, or a partial of one, as text for `Job.pickled`."""
     return "" if prepare is None else pickle.dumps(prepare).hex()
 
 
-def place_of(rank: int, ranks: int, *, port: int, local: int) -> dict[str, str]:
-    """Return the variables by which torch finds a rank's place among the others and on its node."""
+def rank_environment(rank: int, ranks: int, *, port: int, local: int) -> dict[str, str]:
+    """Return the environment variables that tell torch its rank, globally and on its node."""
     return {
         "RANK": str(rank),
         "LOCAL_RANK": str(local),
@@ -122,18 +122,18 @@ def place_of(rank: int, ranks: int, *, port: int, local: int) -> dict[str, str]:
 
 
 @dataclass
-class Started:
-    """A job that runs, or has ended."""
+class RunningJob:
+    """A job that runs or has ended."""
 
-    wing: str
+    package: str
     pid: int
     code: int | None = None
-    """The exit code, as subprocess has it."""
+    """The exit code; negative for a signal, as in subprocess."""
 
-    def wait(self, seconds: float = LIMIT) -> int | None:
-        """Return the exit code, or None if the job still runs after this number of seconds."""
+    def wait(self, seconds: float = MAX_SECONDS) -> int | None:
+        """Wait some seconds; return the exit code, or None if the job is still running."""
         if self.code is None:
-            self.code = _ask(self.wing, {"pid": self.pid, "seconds": seconds})
+            self.code = _request(self.package, {"pid": self.pid, "seconds": seconds})
         return self.code
 
     def signal(self, number: int) -> None:
@@ -147,94 +147,94 @@ class Started:
         self.wait()
 
 
-def start(wing: str, job: Job) -> Started:
-    """Start a job of a wing: pipelines, shards or trainer."""
-    pid = _ask(wing, asdict(job))
+def start(package: str, job: Job) -> RunningJob:
+    """Start a job of a package: pipelines, shards or trainer."""
+    pid = _request(package, asdict(job))
     assert pid is not None
-    return Started(wing, pid)
+    return RunningJob(package, pid)
 
 
-def run(wing: str, job: Job) -> int:
-    """Return the exit code of a job, which is killed if it takes too long."""
-    return ended(start(wing, job))
+def run(package: str, job: Job) -> int:
+    """Run a job to its end, and return its exit code; kill it if it takes too long."""
+    return wait_or_kill(start(package, job))
 
 
-def ended(started: Started) -> int:
-    """Wait for a job, which is killed if it takes too long, and return its exit code."""
+def wait_or_kill(started: RunningJob) -> int:
+    """Wait for a job, and return its exit code; kill it if it takes too long."""
     if started.wait() is None:
         started.kill()
     assert started.code is not None
     return started.code
 
 
-def _ask(wing: str, asked: Mapping[str, Any]) -> int | None:
-    """Return the answer of the process of a wing."""
-    if wing not in _wings:
-        with _connected(wing) as connection:
-            _wings[wing] = connection.makefile("rw")  # which keeps it open
-    stream = _wings[wing]
+def _request(package: str, asked: Mapping[str, Any]) -> int | None:
+    """Send a request to the server of a package, and return its answer."""
+    if package not in _servers:
+        with _connect(package) as connection:
+            _servers[package] = connection.makefile("rw")  # which keeps it open
+    stream = _servers[package]
     stream.write(json.dumps(asked) + "\n")
     stream.flush()
     answer: int | None = json.loads(stream.readline())
     return answer
 
 
-_wings: dict[str, IO[str]] = {}
-"""Connections to the processes that jobs are forked from."""
+_servers: dict[str, IO[str]] = {}
+"""Connections to the servers, by package."""
 
 
-def _connected(wing: str) -> socket.socket:
-    """Connect to the process of a wing, which the workers of a run of pytest share."""
+def _connect(package: str) -> socket.socket:
+    """Connect to the server of a package, which all workers of a run of pytest share."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     connection = socket.socket(socket.AF_UNIX)
-    if connection.connect_ex(_address(wing, run)):
-        words = [sys.executable, "-m", "tests.job", wing, run]
+    if connection.connect_ex(_address(package, run)):
+        words = [sys.executable, "-m", "tests.forks", package, run]
         outputs = [(os.POSIX_SPAWN_DUP2, 2, 1)]
-        # It may live longer than this process, and in another session no Ctrl-C comes to it.
+        # The server may outlive this process. In its own session Ctrl-C does not reach it.
         os.posix_spawn(words[0], words, ENVIRONMENT, file_actions=outputs, setsid=True)
-        while connection.connect_ex(_address(wing, run)):
+        while connection.connect_ex(_address(package, run)):
             time.sleep(0.01)
     return connection
 
 
-def _address(wing: str, run: str) -> str:
-    """Return a name of Linux' own name space, which is free again when the process has ended."""
-    return f"\0corpusmill-{run}-{wing}"
+def _address(package: str, run: str) -> str:
+    """Return an abstract address of Linux, which is free again when the server has ended."""
+    return f"\0corpusmill-{run}-{package}"
 
 
-def main(wing: str, run: str) -> None:
-    """Answer all who connect, each by a fork of this process, until they are gone."""
+def main(package: str, run: str) -> None:
+    """Serve each client by a fork of this process, until all clients have disconnected."""
     with socket.socket(socket.AF_UNIX) as listening:
         try:
-            listening.bind(_address(wing, run))
-        except OSError:  # another worker was faster
+            listening.bind(_address(package, run))
+        except OSError:  # another worker of pytest started one first
             return
         listening.listen()
-        import_wing(wing)
-        forks = {_fork_to_answer(wing, listening.accept()[0])}
+        import_package(package)
+        forks = {_serve_client(package, listening.accept()[0])}
         listening.settimeout(0.5)
         while forks:
             with suppress(TimeoutError):
-                forks.add(_fork_to_answer(wing, listening.accept()[0]))
+                forks.add(_serve_client(package, listening.accept()[0]))
             forks -= {pid for pid in forks if os.waitpid(pid, os.WNOHANG)[0]}
 
 
 def die_with_parent() -> None:
-    """Let this process be killed when the one that forked it ends."""
+    """Have the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def fork_wings(*wings: str) -> None:
-    """Fork the processes of wings, or of all, from this one, which has imported the libraries."""
-    for wing in wings or IMPORTED:
+def fork_servers(*packages: str) -> None:
+    """Fork the servers of some or all packages from this process, which has the libraries."""
+    for package in packages or PRELOADED:
         ours, theirs = socket.socketpair()
-        _fork_to_answer(wing, theirs)
+        _serve_client(package, theirs)
         with ours:
-            _wings[wing] = ours.makefile("rw")
+            _servers[package] = ours.makefile("rw")
 
 
-def _fork_to_answer(wing: str, connection: socket.socket) -> int:
-    """Return the number of a fork of this process that runs jobs until there are no more."""
+def _serve_client(package: str, connection: socket.socket) -> int:
+    """Fork a process that serves one client until it disconnects; return the process ID."""
     pid = os.fork()
     if not pid:
         os.environ.update(ENVIRONMENT)
@@ -242,10 +242,10 @@ def _fork_to_answer(wing: str, connection: socket.socket) -> int:
             die_with_parent()
             stream = connection.makefile("rw")
             for number, line in enumerate(stream):
-                if not number:  # a test that runs no command of the wing needs none of it
-                    import_wing(wing)
+                if not number:  # tests without commands of the package need none of it
+                    import_package(package)
                 asked = json.loads(line)
-                answer = _waited(**asked) if "pid" in asked else _forked(Job(**asked))
+                answer = _wait_for_child(**asked) if "pid" in asked else _fork_job(Job(**asked))
                 stream.write(f"{json.dumps(answer)}\n")
                 stream.flush()
         finally:
@@ -254,25 +254,25 @@ def _fork_to_answer(wing: str, connection: socket.socket) -> int:
     return pid
 
 
-def import_wing(wing: str) -> None:
-    """Import what commands of a wing use."""
-    for module in IMPORTED[wing]:
+def import_package(package: str) -> None:
+    """Import the modules that commands of a package use."""
+    for module in PRELOADED[package]:
         with suppress(ImportError):
             importlib.import_module(module)
 
 
-def _forked(job: Job) -> int:
-    """Return the number of a fork of this process that becomes the job."""
+def _fork_job(job: Job) -> int:
+    """Fork a process that runs the job; return its process ID."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
     if not pid:
-        _become(job)
+        _run_job(job)
     return pid
 
 
-def _waited(pid: int, seconds: float) -> int | None:
-    """Return the exit code of a child, or None if it runs longer than this."""
+def _wait_for_child(pid: int, seconds: float) -> int | None:
+    """Wait some seconds for a child; return its exit code, or None if it is still running."""
     end = time.monotonic() + seconds
     pause = 0.002
     while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
@@ -283,12 +283,12 @@ def _waited(pid: int, seconds: float) -> int | None:
     return os.waitstatus_to_exitcode(ended[1])
 
 
-def _become(job: Job) -> NoReturn:
-    """Run the job in this process, a fork, and end it."""
+def _run_job(job: Job) -> NoReturn:
+    """Run the job in this process, which is a fork, and end the process."""
     code = 1
     try:
         die_with_parent()
-        _take_place(Path(job.folder), job.outputs)
+        _redirect(Path(job.folder), job.outputs)
         os.environ.update({**ENVIRONMENT, **job.env})
         if job.process:
             rest = ["-c", job.python] if job.python else [*_by_name(job.words), *job.words]
@@ -296,7 +296,7 @@ def _become(job: Job) -> NoReturn:
         if job.pickled:
             pickle.loads(bytes.fromhex(job.pickled))()
         code = _code_of_python(job.python) if job.python else _code_of_command(job.words)
-    except BaseException:  # noqa: BLE001 - its traceback fails the row
+    except BaseException:  # noqa: BLE001 - the traceback fails the test
         traceback.print_exc()
     finally:
         sys.stdout.flush()
@@ -304,8 +304,8 @@ def _become(job: Job) -> NoReturn:
         os._exit(code)
 
 
-def _take_place(folder: Path, outputs: Sequence[str]) -> None:
-    """Make the folder and the outputs those of this process, and forget what tests set up."""
+def _redirect(folder: Path, outputs: Sequence[str]) -> None:
+    """Change to the folder, redirect the outputs, and undo the settings of earlier tests."""
     os.chdir(folder)
     for number, path in zip((0, 1, 2), (os.devnull, *outputs), strict=True):
         opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
@@ -314,9 +314,9 @@ def _take_place(folder: Path, outputs: Sequence[str]) -> None:
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
     logging.getLogger().handlers.clear()
-    # Another test may have started one: it is a child of that process, and none of this one.
+    # A fork server that another test started is not a child of this process.
     forkserver._forkserver._forkserver_pid = None  # type: ignore[attr-defined]
-    # What runs by its name has been imported before.
+    # Modules that run by name have been imported before.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
@@ -326,12 +326,12 @@ def _take_place(folder: Path, outputs: Sequence[str]) -> None:
 
 
 def _by_name(words: Sequence[str]) -> Sequence[str]:
-    """Return the flag by which Python takes the first word for a module, not a script."""
+    """Return -m unless the first word is a script."""
     return () if words[0].endswith(".py") else ("-m",)
 
 
 def _code_of_command(words: Sequence[str]) -> int:
-    """Return the exit code of `python -m`, or of `python` for a script, with these words."""
+    """Run a module, or a script, with its arguments, and return the exit code."""
     sys.argv = [*words]
     sys.orig_argv = [sys.executable, *_by_name(words), *words]
     try:
@@ -345,10 +345,10 @@ def _code_of_command(words: Sequence[str]) -> int:
 
 
 def _code_of_python(lines: str) -> int:
-    """Return 0, or what the error that the lines raise amounts to; tell that error."""
+    """Run lines of Python; print an error, and return 2 for a UserError, 1 for another one."""
     try:
-        exec(compile(lines, "row", "exec"), {"__name__": "row"})  # rows are for this
-    except Exception as error:  # noqa: BLE001 - the row says which it is
+        exec(compile(lines, "row", "exec"), {"__name__": "row"})  # the rows are our own code
+    except Exception as error:  # noqa: BLE001 - the row expects a certain one
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 2 if isinstance(error, UserError) else 1
     return 0
