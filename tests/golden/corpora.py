@@ -1,4 +1,4 @@
-"""Small corpora of rows, and what writes them: the same bytes on every call."""
+"""Functions that write the small corpora of rows, with the same bytes on every call."""
 
 import bz2
 import gzip
@@ -20,12 +20,12 @@ Record = Mapping[str, Any]
 
 
 def tokenizer(folder: Path) -> None:
-    """The sample's tokenizer, as tok.model."""
+    """Write the sample's tokenizer as tok.model."""
     shutil.copyfile(SAMPLE / "sample.model", folder / "tok.model")
 
 
 def articles(count: int, *, first: int = 0, language: str = "en") -> list[dict[str, str]]:
-    """Articles of the sample, each with its title, text and id."""
+    """Return articles of the sample, each with its title, text and id."""
     found = []
     for path in sorted(SAMPLE.glob("part-*.json")):
         pages = json.loads(path.read_text("utf-8"))
@@ -43,8 +43,8 @@ def _written(text: str, language: str) -> bool:
     return letters > 0.9 * len(text) if language == "en" else letters < 0.2 * len(text)
 
 
-def put(path: Path, content: bytes | str) -> None:
-    """Write a file, packed as its ending says, the same bytes every time."""
+def write_file(path: Path, content: bytes | str) -> None:
+    """Write a file, compressed as its ending says, with the same bytes every time."""
     data = content.encode() if isinstance(content, str) else content
     packed = {
         ".gz": lambda: _gzip(data),
@@ -64,31 +64,33 @@ def _gzip(data: bytes) -> bytes:
     return buffer.getvalue()
 
 
-def put_lines(path: Path, records: Iterable[Record | bytes], *, end: str = "\n") -> None:
-    """JSON lines; a record given as bytes stands as it is."""
-    put(path, b"".join(line_of(record) + end.encode() for record in records))
+def write_jsonl(path: Path, records: Iterable[Record | bytes], *, end: str = "\n") -> None:
+    """Write JSON lines; a record given as bytes is written as it is."""
+    write_file(path, b"".join(json_line(record) + end.encode() for record in records))
 
 
-def line_of(record: Record | bytes) -> bytes:
+def json_line(record: Record | bytes) -> bytes:
     return record if isinstance(record, bytes) else json.dumps(record, ensure_ascii=False).encode()
 
 
-def put_array(path: Path, records: Iterable[Record | bytes], *, between: str = ",\n ") -> None:
-    """An array of JSON objects."""
-    put(path, b"[\n " + between.encode().join(map(line_of, records)) + b"\n]\n")
+def write_json_array(
+    path: Path, records: Iterable[Record | bytes], *, between: str = ",\n "
+) -> None:
+    """Write an array of JSON objects."""
+    write_file(path, b"[\n " + between.encode().join(map(json_line, records)) + b"\n]\n")
 
 
-def put_table(path: Path, records: Sequence[Record], *, group: int = 1000) -> None:
-    """Parquet with row groups of this number of rows."""
+def write_parquet(path: Path, records: Sequence[Record], *, group: int = 1000) -> None:
+    """Write Parquet with row groups of this number of rows."""
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pa.Table.from_pylist([*records]), path, row_group_size=group)
 
 
-# ---- seams of splits ----------------------------------------------------------------------------
+# ---- boundaries of splits -----------------------------------------------------------------------
 
 
-def _trying() -> list[dict[str, Any]]:
-    """Records whose texts imitate what separates records."""
+def _deceptive_records() -> list[dict[str, Any]]:
+    """Return records whose texts look like separators of records."""
     texts = (
         "plain words",
         'a "quoted" } , { brace',
@@ -101,32 +103,36 @@ def _trying() -> list[dict[str, Any]]:
     return [{"id": f"r{at}", "text": text, "meta": nested} for at, text in enumerate(texts)]
 
 
-def seams(folder: Path) -> None:
-    """The same records in every form, and layouts of white space that a seam may fall into."""
-    records = _trying()
-    put_array(folder / "in/array.json", records)
-    put_array(folder / "in/tight.json", records, between=",")
+def split_boundaries(folder: Path) -> None:
+    """Write the same records in every format, with white space that a boundary may fall into."""
+    records = _deceptive_records()
+    write_json_array(folder / "in/array.json", records)
+    write_json_array(folder / "in/tight.json", records, between=",")
     inner = {"meta": [{"text": "an inner one"}, {"text": "another"}]}
-    put_array(folder / "in/imitating.json", [{**record, **inner} for record in records])
+    write_json_array(folder / "in/imitating.json", [{**record, **inner} for record in records])
     rows = json.dumps(records, ensure_ascii=False, indent=1)
-    put(folder / "in/wrapped.json", f'{{"about": [1, {{"a": "b"}}], "RECORDS": {rows}, "n": 2}}')
-    put_lines(folder / "in/plain.jsonl", records)
-    put(folder / "in/unended.jsonl", b"\n".join(map(line_of, records)))
-    put(folder / "in/marked.jsonl", b"\xef\xbb\xbf" + b"\r\n\r\n".join(map(line_of, records)))
+    write_file(
+        folder / "in/wrapped.json", f'{{"about": [1, {{"a": "b"}}], "RECORDS": {rows}, "n": 2}}'
+    )
+    write_jsonl(folder / "in/plain.jsonl", records)
+    write_file(folder / "in/unended.jsonl", b"\n".join(map(json_line, records)))
+    write_file(
+        folder / "in/marked.jsonl", b"\xef\xbb\xbf" + b"\r\n\r\n".join(map(json_line, records))
+    )
     for kind in ("gz", "zst", "bz2"):
-        put_lines(folder / f"in/packed.jsonl.{kind}", records)
-    put_array(folder / "in/packed.json.gz", records)
+        write_jsonl(folder / f"in/packed.jsonl.{kind}", records)
+    write_json_array(folder / "in/packed.json.gz", records)
     flat = [{"id": record["id"], "text": record["text"]} for record in records]
-    put_table(folder / "in/table.parquet", flat, group=2)
-    put_table(folder / "in/single.parquet", flat, group=1)
+    write_parquet(folder / "in/table.parquet", flat, group=2)
+    write_parquet(folder / "in/single.parquet", flat, group=1)
 
 
 def lines(folder: Path) -> None:
-    """Texts on lines, with blank lines, other line ends and a sign for line breaks."""
+    """Write texts on lines, with blank lines, other line ends and a sign for line breaks."""
     texts = ("first line", "", "second<n>with break", "  spaces  ", "third\r", "中文第四行", "last")
-    put(folder / "lines/a.txt", "\n".join(texts))
-    put(folder / "lines/b.txt", "\ufeff" + "\n".join(texts) + "\n")
-    put(folder / "lines/c.txt.gz", "\n".join(texts) + "\n\n")
+    write_file(folder / "lines/a.txt", "\n".join(texts))
+    write_file(folder / "lines/b.txt", "\ufeff" + "\n".join(texts) + "\n")
+    write_file(folder / "lines/c.txt.gz", "\n".join(texts) + "\n\n")
 
 
 # ---- folders with all kinds of files ------------------------------------------------------------
@@ -137,14 +143,14 @@ _SERIES = (0, 1, 3)
 
 
 def mixed(folder: Path) -> None:
-    """A folder of files that are read and others, by their endings, starts and numbers."""
+    """Write files that are read and others that are not, by their endings, starts and numbers."""
     names = [*_READ, *_HIDDEN, "in/a.txt.bz2"]
     names += [f"in/train-{number:05}-of-00008.jsonl" for number in _SERIES]
     for name, page in zip(names, articles(len(names)), strict=True):
-        put_lines(folder / name, [page])
+        write_jsonl(folder / name, [page])
     (page,) = articles(1, first=20)
-    put_array(folder / "in/part-1.json", [{**page, "content": page["text"]}])
-    put_lines(folder / "bench/a.jsonl", articles(1, first=40))
+    write_json_array(folder / "in/part-1.json", [{**page, "content": page["text"]}])
+    write_jsonl(folder / "bench/a.jsonl", articles(1, first=40))
     for name in (
         "bench/b.csv",
         "in/f.csv",
@@ -153,14 +159,14 @@ def mixed(folder: Path) -> None:
         "in/old.tar.gz",
         "in/_SUCCESS",
     ):
-        put(folder / name, "text\nno\n")
+        write_file(folder / name, "text\nno\n")
 
 
-def more_mixed(folder: Path) -> None:
-    """A day's files: one that is read, one that is not, a copy."""
-    put_lines(folder / "in/new.jsonl", articles(1, first=30))
-    put_lines(folder / "in/a.jsonl.zst", articles(1))
-    put(folder / "in/new.tsv", "text\nno\n")
+def more_mixed_files(folder: Path) -> None:
+    """Write the files of another day: one that is read, one that is not, and a copy."""
+    write_jsonl(folder / "in/new.jsonl", articles(1, first=30))
+    write_jsonl(folder / "in/a.jsonl.zst", articles(1))
+    write_file(folder / "in/new.tsv", "text\nno\n")
 
 
 # ---- packed files -------------------------------------------------------------------------------
@@ -171,27 +177,27 @@ _FRAMES = {
     "below": 0x184D2A4F,
     "beyond": 0x184D2A60,
 }
-"""Magic numbers of frames of zstd that are skipped, those at both ends, and what is none."""
+"""Magic numbers of zstd: the first and last skippable frame, and the numbers next to them."""
 
 
 def packed(folder: Path) -> None:
-    """Files of several parts, with parts to be skipped, cut, harmed, and with bytes behind them."""
+    """Write archives of several parts: skippable, cut off, damaged, or with bytes after them."""
     for name, number in _FRAMES.items():
         frame = number.to_bytes(4, "little") + (5).to_bytes(4, "little") + b"notes"
         parts = [_packed_line("zst", f"{name}-{part}") for part in range(2)]
         if name in ("first", "last"):
-            put_raw(folder / f"packed/{name}-before.jsonl.zst", frame + b"".join(parts))
-        put_raw(folder / f"packed/{name}-between.jsonl.zst", frame.join(parts))
+            write_raw(folder / f"packed/{name}-before.jsonl.zst", frame + b"".join(parts))
+        write_raw(folder / f"packed/{name}-between.jsonl.zst", frame.join(parts))
     for kind in ("gz", "zst", "bz2", "xz"):
         parts = [_packed_line(kind, f"{kind}-{part}") for part in range(3)]
         whole = b"".join(parts)
-        put_raw(folder / f"packed/parts.jsonl.{kind}", whole)
-        put_raw(folder / f"packed/zeros.jsonl.{kind}", whole + bytes(700))
-        put_raw(folder / f"packed/behind.jsonl.{kind}", whole + b"no part")
-        put_raw(folder / f"packed/cut.jsonl.{kind}", whole[: -len(parts[2]) // 2])
-        harmed = bytearray(whole)
-        harmed[len(parts[0]) + len(parts[1]) // 2] ^= 0xFF
-        put_raw(folder / f"packed/harmed.jsonl.{kind}", bytes(harmed))
+        write_raw(folder / f"packed/parts.jsonl.{kind}", whole)
+        write_raw(folder / f"packed/zeros.jsonl.{kind}", whole + bytes(700))
+        write_raw(folder / f"packed/behind.jsonl.{kind}", whole + b"no part")
+        write_raw(folder / f"packed/cut.jsonl.{kind}", whole[: -len(parts[2]) // 2])
+        damaged = bytearray(whole)
+        damaged[len(parts[0]) + len(parts[1]) // 2] ^= 0xFF
+        write_raw(folder / f"packed/harmed.jsonl.{kind}", bytes(damaged))
 
 
 def _packed_line(kind: str, name: str) -> bytes:
@@ -202,78 +208,54 @@ def _packed_line(kind: str, name: str) -> bytes:
     return {"gz": _gzip, "bz2": bz2.compress, "xz": lzma.compress}[kind](line)
 
 
-def put_raw(path: Path, content: bytes) -> None:
-    """Write bytes as they are, whatever the name of the file says."""
+def write_raw(path: Path, content: bytes) -> None:
+    """Write bytes as they are, whatever the file's ending is."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
 
 # ---- limits of a record -------------------------------------------------------------------------
 
-_NARROW = '''"""A corpus with a reader of its own, whose records have at most 200 bytes."""
-
-from pipelines.corpus import Document, InputFormat, Options, CorpusSpec, required_text, text_columns
-
-
-def pages(stream):
-    for line in stream:
-        yield {"id": line[:12].decode(), "text": line.decode().rstrip("\\n")}
-
-
-def documents(record, options):
-    return (Document(required_text(record, "text"), {"id": str(record.get("id", ""))}),)
-
-
-CORPUS = CorpusSpec(
-    name="own",
-    about="Narrow records.",
-    pattern="*",
-    options=Options,
-    input_format=InputFormat(read=pages, text_fields=("text",), max_record_bytes=200),
-    provenance=text_columns("id"),
-    documents=documents,
-)
-'''
 _MOST = 200
 
 
-def _sized(size: int, name: str) -> bytes:
-    """A line of JSON with this number of bytes."""
-    bare = line_of({"id": name, "text": ""})
-    return line_of({"id": name, "text": ("word " * size)[: size - len(bare) - 1] + "."})
+def _record_of_size(size: int, name: str) -> bytes:
+    """Return a line of JSON with this number of bytes."""
+    bare = json_line({"id": name, "text": ""})
+    return json_line({"id": name, "text": ("word " * size)[: size - len(bare) - 1] + "."})
 
 
-def _around(most: int) -> list[bytes]:
+def _records_around_limit(most: int) -> list[bytes]:
     sizes = (most - 1, most, most + 1, 60, 5 * most, most, most + 1)
-    return [_sized(size, f"{at}-of-{size}") for at, size in enumerate(sizes)]
+    return [_record_of_size(size, f"{at}-of-{size}") for at, size in enumerate(sizes)]
 
 
-def narrow(folder: Path) -> None:
-    """Records on both sides of a limit, in all forms, and of a corpus with that limit."""
-    put(folder / "narrow_own.py", _NARROW)
-    records = _around(_MOST)
-    put_array(folder / "narrow/a.json", records)
-    put_array(folder / "narrow/harmed.json", _harmed(_MOST))
-    put(folder / "narrow/a.jsonl", b"\n".join(records))
-    put(folder / "narrow/b.jsonl", b"\n".join(records[:-1]))
-    put(folder / "huge/a.jsonl", b"\n".join([_sized(70_000, "huge"), *records[:2]]))
-    put_array(folder / "huge/a.json", [_sized(70_000, "huge"), *records[:2]])
+def size_limits(folder: Path) -> None:
+    """Write records on both sides of a size limit, in all formats and for a custom corpus."""
+    copy_scripts("narrow_own.py")(folder)
+    records = _records_around_limit(_MOST)
+    write_json_array(folder / "narrow/a.json", records)
+    write_json_array(folder / "narrow/harmed.json", _invalid_records(_MOST))
+    write_file(folder / "narrow/a.jsonl", b"\n".join(records))
+    write_file(folder / "narrow/b.jsonl", b"\n".join(records[:-1]))
+    write_file(folder / "huge/a.jsonl", b"\n".join([_record_of_size(70_000, "huge"), *records[:2]]))
+    write_json_array(folder / "huge/a.json", [_record_of_size(70_000, "huge"), *records[:2]])
     long = [("text " * size)[: size - 1] + "!" for size in (199, 200, 201, 20, 999, 200, 201)]
-    put(folder / "narrow/a.txt", "\n".join(long))
-    put(folder / "narrow/b.txt", "\n".join(long[:-1]))
+    write_file(folder / "narrow/a.txt", "\n".join(long))
+    write_file(folder / "narrow/b.txt", "\n".join(long[:-1]))
     rows = [{"id": f"of-{len(text)}", "text": text} for text in long]
-    put_table(folder / "table/a.parquet", rows, group=3)
-    # The values of an own record count together: 12 bytes of the id, and the text.
+    write_parquet(folder / "table/a.parquet", rows, group=3)
+    # All values of a record count: 12 bytes of the id, and the text.
     owned = [("page " * size)[: size - 1] + "." for size in (187, 188, 189, 20)]
-    put(folder / "own/a.own", "\n".join(owned) + "\n")
+    write_file(folder / "own/a.own", "\n".join(owned) + "\n")
 
 
-def _harmed(most: int) -> list[bytes]:
-    """Return records of which some are no JSON, as long as the limit and a byte more or less."""
+def _invalid_records(most: int) -> list[bytes]:
+    """Return invalid and valid records, as long as the limit and a byte more or less."""
     found = []
     for size in (most - 1, most, most + 1):
-        whole = _sized(size, f"harmed-{size}")
-        found += [whole.replace(b": ", b"; ", 1), _sized(most - 9, f"after-{size}")]
+        whole = _record_of_size(size, f"harmed-{size}")
+        found += [whole.replace(b": ", b"; ", 1), _record_of_size(most - 9, f"after-{size}")]
     return found
 
 
@@ -287,12 +269,12 @@ def _nested(depth: int, inner: bytes = b"") -> bytes:
 
 
 LONG = 69_996
-"""Bytes of the longest of these records: more than is kept of a reject."""
+"""Bytes of the longest of these records: more than a reject keeps."""
 
 
 def _broken() -> list[bytes]:
     good = [
-        line_of({"id": f"good-{at}", "text": f"A good record, number {at}."}) for at in range(4)
+        json_line({"id": f"good-{at}", "text": f"A good record, number {at}."}) for at in range(4)
     ]
     head, tail = b'{"id": "nul-long", "text": "a long text, and at its end a nul: ', b'\\u0000"}'
     return [
@@ -329,26 +311,26 @@ def _broken() -> list[bytes]:
 
 
 def broken(folder: Path) -> None:
-    """Records of which each has a fault of its own, on lines and in an array."""
+    """Write records with one fault each, on lines and in an array."""
     records = _broken()
     loose = [b"[1, 2]", b"17", b'"text"', b"null", b"not JSON at all", b"{"]
-    put_lines(folder / "broken/lines.jsonl", [*records, *loose])
-    put_array(folder / "broken/array.json", [*records, *loose[:4]])
+    write_jsonl(folder / "broken/lines.jsonl", [*records, *loose])
+    write_json_array(folder / "broken/array.json", [*records, *loose[:4]])
     whole = b"[" + b", ".join([records[0], records[7]])
-    put(folder / "broken/open.json", whole)
-    put(folder / "broken/cut.json", whole + b', {"id": "cut", "text": "cut off')
-    put(folder / "broken/trailing.json", whole + b"] and more")
-    put(folder / "broken/text.txt", b"fine line\nbad \xff line\nlast line")
-    packed = _gzip(b"\n".join([records[0], records[7], _sized(3000, "long"), records[-1]]))
-    put_raw(folder / "broken/cut.jsonl.gz", packed[:-20])
-    put_table(folder / "broken/good.parquet", [{"id": "row", "text": "A row of a table."}])
+    write_file(folder / "broken/open.json", whole)
+    write_file(folder / "broken/cut.json", whole + b', {"id": "cut", "text": "cut off')
+    write_file(folder / "broken/trailing.json", whole + b"] and more")
+    write_file(folder / "broken/text.txt", b"fine line\nbad \xff line\nlast line")
+    packed = _gzip(b"\n".join([records[0], records[7], _record_of_size(3000, "long"), records[-1]]))
+    write_raw(folder / "broken/cut.jsonl.gz", packed[:-20])
+    write_parquet(folder / "broken/good.parquet", [{"id": "row", "text": "A row of a table."}])
 
 
 # ---- tables -------------------------------------------------------------------------------------
 
 
 def tables(folder: Path) -> None:
-    """Parquet with columns of many types, bad bytes, values without an equal, and harm."""
+    """Write Parquet with columns of many types, bad bytes, unusual values, and damage."""
     texts = [b"A plain text.", b"Bad \xff byte.", None, "中文".encode(), b"", b"A last text."]
     when = pa.array([0, 1000, -1, None, 2**62, 5], pa.timestamp("ns"))
     others = {
@@ -372,34 +354,34 @@ def tables(folder: Path) -> None:
         parquet.write_table(table, folder / f"tables/{name}.parquet", row_group_size=2)
     path = folder / "tables/harmed.parquet"
     rows = [{"id": f"h{at}", "text": f"Row number {at}. " * 20} for at in range(9)]
-    put_table(path, rows, group=3)
+    write_parquet(path, rows, group=3)
     content = bytearray(path.read_bytes())
     middle = parquet.ParquetFile(path).metadata.row_group(1).column(1).data_page_offset
     content[middle : middle + 40] = bytes(40)
     path.write_bytes(content)
 
 
-# ---- shapes of the corpora ----------------------------------------------------------------------
+# ---- formats of the corpora ---------------------------------------------------------------------
 
 
-def _long(size: int, word: str = "word") -> str:
-    """A text of this number of characters."""
+def _text_of_size(size: int, word: str = "word") -> str:
+    """Return a text of this number of characters."""
     return f"{word} " * (size // (len(word) + 1)) + "." * (size % (len(word) + 1))
 
 
 def shapes(folder: Path) -> None:
-    """A few records of every corpus, on both sides of its rules."""
-    put_lines(folder / "zhihu/a.jsonl", _zhihu())
-    put_lines(folder / "zhidao/a.jsonl", _zhidao())
-    put_lines(folder / "baike/a.jsonl", _baike())
-    put_lines(folder / "cc_news/a.jsonl", _cc_news())
-    put_lines(folder / "openwebtext/a.jsonl", _openwebtext())
-    put_lines(folder / "pile/00.jsonl", _pile())
-    put_lines(folder / "pile/01.jsonl.zst", _pile(first=100))
-    put_lines(folder / "pile/val.jsonl", _pile())
-    put_table(folder / "fineweb/a.parquet", _fineweb())
-    put_array(folder / "wudao/part-1.json", _wudao())
-    put_lines(folder / "fields/a.jsonl", _fields())
+    """Write a few records of every corpus, on both sides of its rules."""
+    write_jsonl(folder / "zhihu/a.jsonl", _zhihu())
+    write_jsonl(folder / "zhidao/a.jsonl", _zhidao())
+    write_jsonl(folder / "baike/a.jsonl", _baike())
+    write_jsonl(folder / "cc_news/a.jsonl", _cc_news())
+    write_jsonl(folder / "openwebtext/a.jsonl", _openwebtext())
+    write_jsonl(folder / "pile/00.jsonl", _pile())
+    write_jsonl(folder / "pile/01.jsonl.zst", _pile(first=100))
+    write_jsonl(folder / "pile/val.jsonl", _pile())
+    write_parquet(folder / "fineweb/a.parquet", _fineweb())
+    write_json_array(folder / "wudao/part-1.json", _wudao())
+    write_jsonl(folder / "fields/a.jsonl", _fields())
 
 
 def _zhihu() -> list[Record]:
@@ -407,8 +389,8 @@ def _zhihu() -> list[Record]:
         return {"q_title": "为什么", "ans-content": answer, "ans-up-num": votes, **more}
 
     return [
-        one(_long(100), "1000"),
-        one(_long(101), "0"),
+        one(_text_of_size(100), "1000"),
+        one(_text_of_size(101), "0"),
         one("short, 1001", "1001"),
         one("short, 1000", "1000"),
         one("short, a number of votes", 1001),
@@ -419,11 +401,11 @@ def _zhihu() -> list[Record]:
         one("abcd", "3"),
         one("abcd", "2"),
         one("abcde", ""),
-        one(_long(120, "about"), "1", **{"q-content": "问" * 100, "user-signature": "u"}),
-        one(_long(130, "about"), "1", **{"q-content": "问" * 101, "user-signature": None}),
+        one(_text_of_size(120, "about"), "1", **{"q-content": "问" * 100, "user-signature": "u"}),
+        one(_text_of_size(130, "about"), "1", **{"q-content": "问" * 101, "user-signature": None}),
         {"q_title": "no answer"},
-        {"ans-content": _long(110)},
-        one(_long(140), "1", **{"q-content": 5}),
+        {"ans-content": _text_of_size(110)},
+        one(_text_of_size(140), "1", **{"q-content": 5}),
     ]
 
 
@@ -432,7 +414,7 @@ def _zhidao() -> list[Record]:
         return {"title": title, "best_answer": best, "other_answers": [*others]}
 
     def said(size: int) -> Record:
-        return {"content": _long(size, "said")}
+        return {"content": _text_of_size(size, "said")}
 
     return [
         one("best 10", said(10)),
@@ -469,17 +451,17 @@ def _cc_news() -> list[Record]:
         return {"maintext": body, "url": f"https://n.org/{len(body)}", **more}
 
     return [
-        one(_long(100)),
-        one(_long(101)),
-        one(_long(94), title="title"),
-        one(_long(95), title="title"),
-        one(_long(120, "begin"), title="t", description="begin begin"),
-        one(_long(130, "begin"), title="t", description="other"),
-        one(_long(110, "dated"), date_publish="2020-01-01", source_domain="n.org"),
-        one(_long(39)),
-        one(_long(40)),
+        one(_text_of_size(100)),
+        one(_text_of_size(101)),
+        one(_text_of_size(94), title="title"),
+        one(_text_of_size(95), title="title"),
+        one(_text_of_size(120, "begin"), title="t", description="begin begin"),
+        one(_text_of_size(130, "begin"), title="t", description="other"),
+        one(_text_of_size(110, "dated"), date_publish="2020-01-01", source_domain="n.org"),
+        one(_text_of_size(39)),
+        one(_text_of_size(40)),
         {"title": "no text"},
-        {"maintext": _long(102), "url": ["a", 1]},
+        {"maintext": _text_of_size(102), "url": ["a", 1]},
     ]
 
 
@@ -551,18 +533,18 @@ def _wudao() -> list[Record]:
         return {"uniqueKey": name, "title": title, "content": content, "dataType": kind}
 
     return [
-        one("100", "", _long(100)),
-        one("101", "", _long(101)),
-        one("title-100", "titl", _long(95)),
-        one("title-101", "titl", _long(96)),
-        one("repeated", "word", _long(110)),
-        one("spaces", "  title  ", _long(111, "some")),
-        one("no-title", None, _long(112, "more"), None),
-        one("wrong-title", 4, _long(113), "b"),
+        one("100", "", _text_of_size(100)),
+        one("101", "", _text_of_size(101)),
+        one("title-100", "titl", _text_of_size(95)),
+        one("title-101", "titl", _text_of_size(96)),
+        one("repeated", "word", _text_of_size(110)),
+        one("spaces", "  title  ", _text_of_size(111, "some")),
+        one("no-title", None, _text_of_size(112, "more"), None),
+        one("wrong-title", 4, _text_of_size(113), "b"),
         one("no-content", "x", None),
         one("wrong-content", "x", ["x"]),
-        one("49", "", _long(49)),
-        one("50", "", _long(50), 7),
+        one("49", "", _text_of_size(49)),
+        one("50", "", _text_of_size(50), 7),
     ]
 
 
@@ -588,7 +570,7 @@ def _fields() -> list[Record]:
 
 
 def _page(at: int, **more: object) -> dict[str, Any]:
-    """An article with an address."""
+    """Return an article with a URL."""
     (page,) = articles(1, first=at)
     host = "a.org" if at % 5 == 0 else "b.org"
     return {**page, "id": f"page-{at}", "url": f"https://{host}/{at}", **more}
@@ -597,12 +579,12 @@ def _page(at: int, **more: object) -> dict[str, Any]:
 def first_day(folder: Path) -> None:
     pages = [_page(at) for at in range(40)]
     short = [{"id": "short", "url": "https://c.org/s", "title": "s", "text": "A short text."}]
-    put_lines(folder / "in/a.jsonl", [*pages[:25], *short])
-    put_lines(folder / "in/b.jsonl", [*pages[25:], {**pages[3], "id": "copy-of-3"}])
+    write_jsonl(folder / "in/a.jsonl", [*pages[:25], *short])
+    write_jsonl(folder / "in/b.jsonl", [*pages[25:], {**pages[3], "id": "copy-of-3"}])
 
 
 def second_day(folder: Path) -> None:
-    """New pages, and pages of the first day: the same, with other blanks, and nearly the same."""
+    """Write new pages, and pages of the first day: equal, with other white space, or similar."""
     known = [
         _page(5, id="same-as-5"),
         {**_page(6, id="blanks-of-6"), "text": _page(6)["text"].replace(" ", "  ")},
@@ -610,25 +592,25 @@ def second_day(folder: Path) -> None:
         {**_page(8, id="half-of-8"), "text": _page(8)["text"][:150]},
         {"id": "short-again", "url": "", "title": "s", "text": "A short text."},
     ]
-    put_lines(folder / "in/c.jsonl", [*(_page(at) for at in range(40, 60)), *known])
+    write_jsonl(folder / "in/c.jsonl", [*(_page(at) for at in range(40, 60)), *known])
 
 
-def grown_file(folder: Path) -> None:
-    """One more page at the end of a file that is known."""
+def extend_file(folder: Path) -> None:
+    """Append a page to a file that the dataset has."""
     path = folder / "in/b.jsonl"
-    path.write_bytes(path.read_bytes() + line_of(_page(60, id="added")) + b"\n")
+    path.write_bytes(path.read_bytes() + json_line(_page(60, id="added")) + b"\n")
 
 
-def lost_file(folder: Path) -> None:
+def hide_file(folder: Path) -> None:
     (folder / "in/c.jsonl").rename(folder / "c.jsonl")
 
 
-def found_file(folder: Path) -> None:
+def restore_file(folder: Path) -> None:
     (folder / "c.jsonl").rename(folder / "in/c.jsonl")
 
 
-def exchange(before: bytes, after: bytes) -> Callable[[Path], None]:
-    """A function that puts other bytes into a file, which keeps its size and its time."""
+def replacing_bytes(before: bytes, after: bytes) -> Callable[[Path], None]:
+    """Return a function that replaces bytes in a file and keeps its size and time."""
 
     def change(folder: Path) -> None:
         path = folder / "in/a.jsonl"
@@ -639,12 +621,12 @@ def exchange(before: bytes, after: bytes) -> Callable[[Path], None]:
     return change
 
 
-hidden_change = exchange(b"A short text.", b"A small text.")
-undone_change = exchange(b"A small text.", b"A short text.")
+change_unnoticed = replacing_bytes(b"A short text.", b"A small text.")
+undo_change = replacing_bytes(b"A small text.", b"A short text.")
 
 
 def names_to_remove(folder: Path) -> None:
-    """Names of every kind, one of them of nothing."""
+    """Write names of documents of every kind, and one that no document has."""
     (first,) = sorted((folder / "data").glob("g0001-*"))
     names = (
         "page-1",
@@ -654,88 +636,63 @@ def names_to_remove(folder: Path) -> None:
         f"{first.name}/text/validation-00000:0",
         "nothing-of-this-name",
     )
-    put(folder / "names.txt", "\n".join(names) + "\n")
+    write_file(folder / "names.txt", "\n".join(names) + "\n")
 
 
-def removed_again(folder: Path) -> None:
-    """A file with texts that were removed, one of them changed a little, and a new one."""
+def removed_texts_again(folder: Path) -> None:
+    """Write a file with removed texts, one of them slightly changed, and new ones."""
     near = {**_page(1, id="near-1-again"), "text": _page(1)["text"] + " And on."}
     pages = [_page(1, id="1-again"), near, _page(2, id="2-again"), _page(61), _page(62)]
-    put_lines(folder / "in/d.jsonl", pages)
+    write_jsonl(folder / "in/d.jsonl", pages)
 
 
-def erased_again(folder: Path) -> None:
-    """A file with the text of an erased page, and a new one."""
-    put_lines(folder / "in/e.jsonl", [_page(1, id="1-once-more"), _page(63)])
+def erased_texts_again(folder: Path) -> None:
+    """Write a file with the text of an erased page, and a new one."""
+    write_jsonl(folder / "in/e.jsonl", [_page(1, id="1-once-more"), _page(63)])
 
 
-def compacted_again(folder: Path) -> None:
-    """A file with texts of generations that are one now, nearly the same ones, and a new one."""
+def compacted_texts_again(folder: Path) -> None:
+    """Write a file with texts of compacted generations, similar ones, and a new one."""
     near = [{**_page(at, id=f"near-{at}"), "text": _page(at)["text"] + " So."} for at in (11, 45)]
     known = [_page(12, id="same-as-12"), _page(46, id="same-as-46")]
-    put_lines(folder / "in/e.jsonl", [*known, *near, _page(64)])
+    write_jsonl(folder / "in/e.jsonl", [*known, *near, _page(64)])
 
 
-def steps_of_a_run(folder: Path) -> None:
-    """A script that saves the options of a run."""
-    put(
-        folder / "save.py",
-        """from dataclasses import replace
-from pathlib import Path
+def copy_scripts(*names: str) -> Callable[[Path], None]:
+    """Return a function that copies files of scripts/ into a folder."""
 
-from shards import BatchSize, Blend, SamplingPlan
+    def copy(folder: Path) -> None:
+        for name in names:
+            shutil.copyfile(Path(__file__).parent / "scripts" / name, folder / name)
 
-run = SamplingPlan(
-    mixes=(Blend(start=0, data=("data@1",)), Blend(start=20, data=("data@2",))),
-    batches=(BatchSize(step=0, size=2), BatchSize(step=8, size=4)),
-    seed=1,
-    scatters=1,
-    length=128,
-    steps=30,
-)
-run.save(Path("run.json"))
-later = (Blend(start=0, data=("data@2",)), Blend(start=60, data=("data@8",)))
-replace(run, mixes=later, followed=60).save(Path("followed.json"))
-print([run.position_of(step) for step in (0, 7, 8, 9, 30)])
-print([run.step_of(position) for position in (0, 15, 16, 19, 20)])
-""",
-    )
-
-
-def script(name: str) -> Callable[[Path], None]:
-    """A function that copies a script of scripts/."""
-
-    def write(folder: Path) -> None:
-        shutil.copyfile(Path(__file__).parent / "scripts" / name, folder / name)
-
-    return write
+    return copy
 
 
 def stale_ledger(folder: Path) -> None:
-    """The ledger as a run leaves it that dies between its manifest and its end."""
+    """Write the ledger that a run leaves if it dies after writing its manifest."""
     shutil.copyfile(folder / "ledger.json", folder / "data/ledger.json")
 
 
-def benchmark(folder: Path) -> None:
-    """Good and bad texts for a classifier, and a folder with files that are not to be read."""
-    put_lines(folder / "good/a.jsonl", articles(40))
-    put_lines(folder / "bad/a.jsonl", articles(40, language="zh"))
-    put_lines(folder / "mixed/a.jsonl", [*articles(30), b"{broken", *articles(5, first=30)])
-    put(folder / "mixed/b.txt", "Some lines.\nOf text.\n")
-    put(folder / "mixed/old.txt", "中文的文字，不是统一码。".encode("gb18030"))
-    put(folder / "mixed/page.jsonl", "<!DOCTYPE html><html><head><title>Sign in</title>")
-    put(folder / "mixed/c.pdf", b"%PDF-1.4\n")
+def classifier_inputs(folder: Path) -> None:
+    """Write good and bad texts for a classifier, and a folder with files that are not data."""
+    write_jsonl(folder / "good/a.jsonl", articles(40))
+    write_jsonl(folder / "bad/a.jsonl", articles(40, language="zh"))
+    write_jsonl(folder / "mixed/a.jsonl", [*articles(30), b"{broken", *articles(5, first=30)])
+    write_file(folder / "mixed/b.txt", "Some lines.\nOf text.\n")
+    write_file(folder / "mixed/old.txt", "中文的文字，不是统一码。".encode("gb18030"))
+    write_file(folder / "mixed/page.jsonl", "<!DOCTYPE html><html><head><title>Sign in</title>")
+    write_file(folder / "mixed/c.pdf", b"%PDF-1.4\n")
 
 
-def harmed_array(folder: Path) -> None:
-    """Three records of WuDao, of which the second is no JSON."""
+def damaged_array(folder: Path) -> None:
+    """Write three records of WuDao, the second of which is not JSON."""
     records = (f'{{"id": {number}, "content": "好"}}' for number in ("1", "02", "3"))
-    put(folder / "harmed-array/part-1.json", f"[{', '.join(records)}]")
-    put_lines(folder / "fields/a.jsonl", ({"body": page} for page in articles(40)))
+    write_file(folder / "harmed-array/part-1.json", f"[{', '.join(records)}]")
+    write_jsonl(folder / "fields/a.jsonl", ({"body": page} for page in articles(40)))
 
 
-def harmed(folder: Path) -> None:
-    """One byte of a shard is another."""
+def flip_byte(folder: Path) -> None:
+    """Change one byte of a shard."""
     path = min((folder / "two").glob("g0001-*/wudao/*.bin"))
     content = bytearray(path.read_bytes())
     content[7] ^= 1

@@ -1,6 +1,6 @@
-"""Chinese texts, each at a bound of a rule or one step beyond it; nothing else in it breaks one.
+"""Chinese texts, each at the bound of one rule or one step beyond it; it breaks no other rule.
 
-Words stand between spaces, so that jieba finds exactly these.
+Spaces separate the words, so that jieba finds exactly these.
 """
 
 import itertools
@@ -8,7 +8,7 @@ import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.golden.corpus_words import CHINESE, cut, endless, plain, write_lines
+from tests.golden.corpus_words import CHINESE, cut, endless, plain, write_texts
 
 STOP_WORDS = "的年在月是和日了於·為有被人中为他與後也而由"
 _LONG = """全国人民代表大会 联合国教科文组织 国际货币基金组织 中央人民广播电台 新疆维吾尔自治区
@@ -19,7 +19,7 @@ Named = Iterator[tuple[str, str]]
 def chinese(folder: Path) -> None:
     """Write the texts for FineWeb-2's rules."""
     texts = dict([*_lines(), *_grams(), *_gopher(), *_stop_words()])
-    write_lines(folder / "chinese" / "chinese.jsonl", texts)
+    write_texts(folder / "chinese" / "chinese.jsonl", texts)
 
 
 def _good(count: int) -> list[str]:
@@ -27,7 +27,7 @@ def _good(count: int) -> list[str]:
 
 
 def _filled(words: Sequence[str], length: int) -> str:
-    """Return the words, with more spaces between the first, as one sentence of a length."""
+    """Return the words as one sentence of a length, with double spaces between the first ones."""
     text = " ".join(words) + "。"
     missing = length - len(text)
     assert missing >= 0, (missing, length)
@@ -35,7 +35,7 @@ def _filled(words: Sequence[str], length: int) -> str:
 
 
 def _grown(words: Sequence[str], length: int) -> str:
-    """Return a sentence of that length: the words, others behind them, more spaces."""
+    """Return a sentence of a length: the words, other words after them, double spaces."""
     found = list(words)
     more = itertools.islice(endless(CHINESE), 700, None)
     while sum(map(len, found)) + len(found) + 3 <= length:
@@ -72,7 +72,7 @@ def _lines() -> Named:
 
 
 def _copied() -> Named:
-    """Yield texts of a number of characters, of which 30 were there before."""
+    """Yield texts of a number of characters, 30 of which repeat earlier ones."""
     line = "  ".join(plain(88, CHINESE)[80:])
     sentence = line.replace("  ", " ", 1) + "。"
     for total in (300, 299):
@@ -155,7 +155,7 @@ def _word_lengths() -> Named:
 
 
 def _marked(count: int, mark: str) -> str:
-    """Return 60 words in two lines, of which some are a mark."""
+    """Return 60 words in two lines; some of the words are a mark."""
     words = _good(59 - count)
     for place in range(count):
         words.insert(6 * place + 2, mark)

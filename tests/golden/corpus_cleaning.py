@@ -1,6 +1,6 @@
-"""Texts with every kind of damage that cleaning repairs, and texts that look like it.
+"""Texts with every kind of damage that cleaning repairs, and texts that only look damaged.
 
-Any other text is compared with ftfy itself: tests/pipelines/steps/test_clean.py.
+tests/pipelines/steps/test_clean.py compares other texts with ftfy itself.
 """
 
 import json
@@ -57,7 +57,7 @@ _KINDS = {
     "emoji": "👨\u200d👩\u200d👧 🇨🇳 👍🏽",
     "astral Han": "𠀀𠮷",
 }
-"""By name, the end of a text."""
+"""The end of a text, by name."""
 
 _EMPTY = {
     "empty": "", "a space": " ", "white space": " \t\r\n\x0b\x0c", "ideographic space": "\u3000",
@@ -67,7 +67,7 @@ _EMPTY = {
 
 
 def damaged(folder: Path) -> None:
-    """Write the texts, with escapes for all but ASCII."""
+    """Write the texts as JSON that escapes all characters except ASCII."""
     texts = {f"clean: {name}": f"{_START}, {end}" for name, end in _KINDS.items()}
     texts |= {
         f"clean: {name} on a line": f"{_START}.\n{end}\nThen." for name, end in _KINDS.items()

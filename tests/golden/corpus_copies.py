@@ -1,10 +1,10 @@
-"""Texts that are equal, similar, or neither by very little."""
+"""Texts that are equal or similar, and texts that just fail to be."""
 
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.golden.corpus_words import CHINESE, ENGLISH, cut, endless, write_lines
+from tests.golden.corpus_words import CHINESE, ENGLISH, cut, endless, write_texts
 
 _LETTER = (
     "Dear Sir, the ferry to the island leaves at noon and comes back at dusk, weather allowing"
@@ -16,17 +16,17 @@ def copies(folder: Path) -> None:
     texts = dict([*_equal(), *_groups()])
     halves = cut([*texts.items()], 150)
     for source, half in zip(("one", "two"), halves, strict=False):
-        write_lines(folder / "copies" / f"{source}.jsonl", dict(half))
-    write_lines(folder / "again" / "again.jsonl", {f"again: {key}": texts[key] for key in _AGAIN})
+        write_texts(folder / "copies" / f"{source}.jsonl", dict(half))
+    write_texts(folder / "again" / "again.jsonl", {f"again: {key}": texts[key] for key in _AGAIN})
 
 
 def versions(folder: Path) -> None:
     """Write similar texts, in two sources."""
     texts = dict([*_pairs(), *_at_bounds(), *_chains(), *_short(), *_scripts()])
-    write_lines(folder / "long-pages" / "long-pages.jsonl", dict(_long()))
-    write_lines(folder / "versions" / "versions.jsonl", texts)
+    write_texts(folder / "long-pages" / "long-pages.jsonl", dict(_long()))
+    write_texts(folder / "versions" / "versions.jsonl", texts)
     others = [(f"other: {name}", text) for name, text in _pairs() if name.endswith("changed")]
-    write_lines(folder / "others" / "others.jsonl", dict(others[::3]))
+    write_texts(folder / "others" / "others.jsonl", dict(others[::3]))
 
 
 # Equal texts.
@@ -55,7 +55,7 @@ def _groups() -> Iterator[tuple[str, str]]:
             yield f"group of {size}: {number}", f"This page is one of a group of {size} pages."
 
 
-# Similar texts: of 300 words, some of which were changed.
+# Similar texts: 300 words, of which some are changed.
 
 
 def _pairs() -> Iterator[tuple[str, str]]:
@@ -72,7 +72,7 @@ _EQUAL_SLOTS = {
     78: ((19, 12), (36, 11)), 79: ((18, 11), (23, 11)), 83: ((24, 9), (27, 9)),
     84: ((29, 7), (28, 10)), 85: ((31, 9), (32, 7)),
 }  # fmt: skip
-"""By how many of 112 slots are equal: orders of words, and how many to change."""
+"""By the number of equal slots, of 112: orders of words, and the number of words to change."""
 
 
 def _at_bounds() -> Iterator[tuple[str, str]]:
@@ -97,7 +97,7 @@ def _changed(units: list[str], count: int, other: str) -> list[str]:
 
 
 def _chains() -> Iterator[tuple[str, str]]:
-    """Yield texts of which each is like the next one, and the first is not like the last."""
+    """Yield texts of which each is similar to the next one, and the first not to the last."""
     for chain in range(6):
         words = _apart(40 + chain, ENGLISH, 300)
         for link in range(8):
@@ -112,7 +112,7 @@ def _chains() -> Iterator[tuple[str, str]]:
 
 
 def _short() -> Iterator[tuple[str, str]]:
-    """Yield texts whose units are the same, of as many as a gram has or one fewer."""
+    """Yield texts with the same units, as many as an n-gram has, or one more or fewer."""
     for name, one, other in (
         ("four words", "one boat went home", "One boat: went home"),
         ("five words", "two boats went home early", "Two boats: went home, EARLY"),
@@ -128,7 +128,7 @@ def _short() -> Iterator[tuple[str, str]]:
 
 
 def _scripts() -> Iterator[tuple[str, str]]:
-    """Yield texts with more spaces in one: only where characters are units is it the same."""
+    """Yield texts with and without spaces, which are equal only where characters are units."""
     for name, letters in (
         ("Chinese", "清晨集市豆腐老人担子慢慢吆喝起来晚霞渔船归港"),
         ("Japanese", "ひらがなカタカナまじりのぶんしょうをよむひと"),
@@ -155,7 +155,7 @@ def _scripts() -> Iterator[tuple[str, str]]:
 
 
 def _long() -> Iterator[tuple[str, str]]:
-    """Yield texts that are longer than what is signed at once."""
+    """Yield texts that are longer than the piece that is signed at once."""
     for name, words, space in (("English", ENGLISH, " "), ("Chinese", CHINESE, "")):
         text = space.join(_apart(60, words, 6_500 if space else 20_000))
         yield f"long: {name}", text
@@ -163,6 +163,6 @@ def _long() -> Iterator[tuple[str, str]]:
         yield f"long: {name}, cut in its middle", text[:16_000] + text[17_000:]
         yield f"long: {name}, one piece", text[:32_768]
         yield f"long: {name}, one piece and a character", text[:32_769]
-    # Where the two pieces meet, and nowhere else, there is something new.
+    # Only the place where the two pieces meet has a new n-gram.
     yield "long: a word across the seam", f"{'boat ' * 6552}lighthouse {'boat ' * 300}"
     yield "long: Han across the seam", f"{'哈' * 32_764}清晨海边渔船归来{'哈' * 100}"

@@ -1,9 +1,9 @@
-"""English texts, each at a bound of a rule or one step beyond it; nothing else in it breaks one."""
+"""English texts, each at the bound of one rule or one step beyond it; it breaks no other rule."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from tests.golden.corpus_words import cut, line, plain, stretched, write_lines
+from tests.golden.corpus_words import cut, line, plain, stretched, write_texts
 
 _STOPS = ["the", "of"]
 Named = Iterator[tuple[str, str]]
@@ -12,21 +12,21 @@ Named = Iterator[tuple[str, str]]
 def english(folder: Path) -> None:
     """Write the texts for the rules of the papers."""
     texts = dict([*_repetition(), *_gopher(), *_c4(), *_line_lengths()])
-    write_lines(folder / "english" / "english.jsonl", texts)
+    write_texts(folder / "english" / "english.jsonl", texts)
 
 
 def english_lines(folder: Path) -> None:
-    """Write the texts for FineWeb's and GLM's rules, where no other rule comes before them."""
-    write_lines(folder / "lines" / "lines.jsonl", dict([*_fineweb(), *_glm()]))
+    """Write the texts for FineWeb's and GLM's rules when no other rules are applied first."""
+    write_texts(folder / "lines" / "lines.jsonl", dict([*_fineweb(), *_glm()]))
 
 
 def english_code(folder: Path) -> None:
-    """Write the texts on which datatrove's code has other bounds than the papers."""
-    write_lines(folder / "code" / "code.jsonl", dict([*_code_c4(), *_code_fineweb()]))
+    """Write the texts for bounds that differ between datatrove's code and the papers."""
+    write_texts(folder / "code" / "code.jsonl", dict([*_code_c4(), *_code_fineweb()]))
 
 
 def _good(count: int, letters: int = 0) -> list[str]:
-    """Return words of a number of letters, no pair twice, two of them stop words."""
+    """Return words with a number of letters; no pair repeats, and two are stop words."""
     words = plain(count - 2)
     return [*_STOPS, *(stretched(words, letters - 5) if letters else words)]
 
@@ -53,7 +53,7 @@ def _repetition() -> Named:
 
 
 def _copies(copies: int, separator: str) -> str:
-    """Return ten parts; some are a word that another part was before."""
+    """Return ten parts; some repeat an earlier part of one word."""
     parts = _rows(_good(120), 9 - copies)
     for copy in range(copies + 1):
         parts.insert(2 * copy, "ship.")
@@ -68,7 +68,7 @@ def _spaced_copies() -> str:
 
 
 def _copied_letters(total: int, separator: str) -> str:
-    """Return parts of a number of characters, of which 80 are in two copies of a word."""
+    """Return parts with a number of characters, 80 of them in two copies of a word."""
     word = "extra" * 8
     parts = _rows(_good(60, total - 3 * len(word) - 54), 6)
     for copy in range(3):
@@ -77,7 +77,7 @@ def _copied_letters(total: int, separator: str) -> str:
 
 
 def _grams(metric: str, size: int, letters: int, times: int) -> Named:
-    """Yield texts with a run of words that comes several times, of 800 letters and of 799."""
+    """Yield texts of 800 and 799 letters with a run of words that repeats."""
     gram = stretched([f"{'xyz'[n % 3]}{'aeiou'[n % 5]}" for n in range(size)], letters)
     for total in (800, 799):
         others = cut(_good(126, total - letters * times), 126 // (times + 1))
@@ -111,7 +111,7 @@ def _text(words: Sequence[str], each: int = 10) -> str:
 
 
 def _marked(count: int, form: str) -> list[str]:
-    """Return 60 words, of which some have a mark; none ends a line."""
+    """Return 60 words; some have a mark, but none at the end of a line."""
     words = _good(60)
     for place in range(count):
         words[8 * place + 2] = form.format(words[8 * place + 2])
@@ -135,7 +135,7 @@ def _trailing(count: int) -> str:
 
 
 def _numbered(count: int) -> list[str]:
-    """Return 60 words, of which some have no letter; two others begin with none."""
+    """Return 60 words; some have no letter, and two others do not begin with one."""
     words = _good(60)
     words[5], words[6] = "7th", "'twas"
     for place in range(count):
@@ -152,7 +152,7 @@ def _stop_words() -> Named:
     yield "gopher.stop_words none", _text(plain(60))
 
 
-# C4: two lines of a sentence each, and a third one that stays or goes.
+# C4: two lines of a sentence each, and a third one that is kept or removed.
 
 
 def _c4() -> Named:
@@ -209,7 +209,7 @@ def _c4_sentences() -> Named:
 
 
 def _line_lengths() -> Named:
-    """Yield texts for FineWeb's rules that C4's, GLM's and Gopher's rules let through."""
+    """Yield texts for FineWeb's rules that the rules of C4, GLM and Gopher keep."""
     for short in (67, 68):
         rows = [_exact(29 if place < short else 30, place) for place in range(99)]
         name = f"fineweb.short_lines {short} of 100 of 29 characters"
@@ -221,7 +221,7 @@ def _line_lengths() -> Named:
 
 
 def _exact(characters: int, place: int) -> str:
-    """Return a line of five words and a number of characters."""
+    """Return a line of five words with a number of characters."""
     return line(stretched(plain(5 * place + 5)[-5:], characters - 4))
 
 
@@ -283,7 +283,7 @@ def _code_fineweb() -> Named:
 
 
 def _broken(lines: int, count: int) -> str:
-    """Return words in lines of three, as far as that goes in four; five end in a full stop."""
+    """Return words in a number of lines of four or three; five lines end in a full stop."""
     words = [*_STOPS, *stretched(plain(count - 2), 10 * (count - 2))]
     longer = count - 3 * lines
     rows = [*cut(words[: 4 * longer], 4), *cut(words[4 * longer :], 3)]

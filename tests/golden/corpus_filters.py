@@ -1,10 +1,11 @@
-"""Benchmarks and lists of addresses, and texts that hold their entries or nearly do."""
+"""Benchmarks and blocklists, and texts with their entries or near misses of these."""
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.golden.corpus_words import CHINESE, ENGLISH, plain, write_lines
+from tests.golden.corpora import write_jsonl
+from tests.golden.corpus_words import CHINESE, ENGLISH, plain, write_texts
 
 _ITEM = "how many boats can cross our wide river when every bridge stays closed for nine whole days"
 _TEN = "why does a copper kettle sing before any water boils"
@@ -17,15 +18,15 @@ _SHORTER_HAN = "山里的小路通向前面一座旧庙"
 
 
 def contaminated(folder: Path) -> None:
-    """Write benchmarks, and texts that hold runs of their words."""
+    """Write benchmarks, and texts that contain runs of their words."""
     lines = [_ITEM, _TEN, _EIGHT, _SEVEN, _APOSTROPHES, _HAN, _SHORT_HAN, _SHORTER_HAN]
     (folder / "bench.txt").write_text("\n".join(lines) + "\n", "utf-8")
-    write_lines(folder / "bench.jsonl", [
+    write_jsonl(folder / "bench.jsonl", [
         {"question": "Where do " + " ".join(ENGLISH[50:62]), "choices": [" ".join(ENGLISH[70:84])]},
         {"text": " ".join(ENGLISH[90:104]), "note": " ".join(ENGLISH[20:40])},
     ])  # fmt: skip
     texts = dict([*_runs(), *_dressed(), *_han_runs(), *_fields()])
-    write_lines(folder / "exams" / "exams.jsonl", texts)
+    write_texts(folder / "exams" / "exams.jsonl", texts)
 
 
 def _within(words: str) -> str:
@@ -76,16 +77,17 @@ def _fields() -> Iterator[tuple[str, str]]:
 
 
 def edges(folder: Path) -> None:
-    """Write items of 14 characters, each twice, from the edges of scripts without spaces.
+    """Write benchmark items of 14 characters from the edges of scripts without spaces.
 
-    A word of two would make an item of 13, which is too short to look for.
+    Each character comes twice: if the two counted as one word, the item would have 13 words, which
+    is too short to search for.
     """
     ranges = ("กໟཀကក៩々", "〇ぁヿㇰㇿ㐀鿿", "豈龎ｦﾝ𛀀𠀀𱍊")
     items = ["".join(letter * 2 for letter in letters) for letters in ranges]
     (folder / "edges.txt").write_text("\n".join(items) + "\n", "utf-8")
     texts = {f"edges: {at}": f"{_HAN}，{item}。{_SHORT_HAN}" for at, item in enumerate(items)}
     texts |= {f"edges: {at}, but for one": _HAN + item[1:] for at, item in enumerate(items)}
-    write_lines(folder / "edges" / "edges.jsonl", texts)
+    write_texts(folder / "edges" / "edges.jsonl", texts)
 
 
 # Addresses.
@@ -123,7 +125,7 @@ _URLS = (
 
 
 def addresses(folder: Path) -> None:
-    """Write a list of addresses, and texts with addresses."""
+    """Write a blocklist, and pages with URLs."""
     (folder / "blocked.txt").write_text(_LIST, "utf-8")
     (folder / "addresses").mkdir()
     records = [

@@ -1,10 +1,10 @@
-"""Texts in many languages, alone and mixed, about which a model is more or less sure."""
+"""Texts in many languages, alone and mixed, which a model identifies with different scores."""
 
 from collections.abc import Iterator
 from pathlib import Path
 
 from pipelines.steps.langid import installed_model
-from tests.golden.corpus_words import CHINESE, ENGLISH, endless, plain, write_lines
+from tests.golden.corpus_words import CHINESE, ENGLISH, endless, plain, write_texts
 
 _TEXTS = {
     "English": "The quick brown fox jumps over the lazy dog, and the dog does not mind at all.",
@@ -39,11 +39,11 @@ def languages(folder: Path) -> None:
     """Write the texts."""
     texts = {f"alone: {name}": text for name, text in _TEXTS.items()}
     texts |= dict(_mixed()) | dict(_long())
-    write_lines(folder / "languages" / "languages.jsonl", texts)
+    write_texts(folder / "languages" / "languages.jsonl", texts)
 
 
 def own_labels(folder: Path) -> None:
-    """Write lid.176 with some labels as GlotLID and NLLB write them."""
+    """Write lid.176 with some labels replaced by those of GlotLID and NLLB."""
     content = installed_model().read_bytes()
     for code, label in LABELS.items():
         content = content.replace(f"__label__{code}\0".encode(), f"__label__{label}\0".encode())
@@ -51,7 +51,7 @@ def own_labels(folder: Path) -> None:
 
 
 def _mixed() -> Iterator[tuple[str, str]]:
-    """Yield texts whose first 256 characters are of two languages, and all others of a third."""
+    """Yield texts whose first 256 characters are in two languages, and the rest in another."""
     french = "près de la fenêtre où l'été dernier nous étions déjà très heureux ensemble "
     japanese = "吾輩は猫である。名前はまだ無い。"
     chinese, english = "".join(plain(400, CHINESE)), " ".join(plain(300))

@@ -1,10 +1,11 @@
-"""Numbers and addresses of persons, and what looks like them and is none."""
+"""Personal numbers and addresses, and texts that only look like them."""
 
 import ipaddress
 from collections.abc import Iterator
 from pathlib import Path
 
-from tests.golden.corpus_words import write_lines
+from tests.golden.corpora import write_jsonl
+from tests.golden.corpus_words import write_texts
 
 _EMAILS = """
     anna@mail.org anna.b+tag@mail.co.uk ANNA@MAIL.ORG anna@mail anna@mail.x anna@mail.xy @mail.org
@@ -54,7 +55,7 @@ _WORLD = (
 
 
 def personal(folder: Path) -> None:
-    """Write a record for each."""
+    """Write a record for each value."""
     kinds = {
         "email": [*_EMAILS, *_long_emails()],
         "ip": [*_addresses(), *_NO_ADDRESSES],
@@ -76,11 +77,11 @@ def personal(folder: Path) -> None:
         "email@example.com 192.0.2.1 2001:db8::1 555-0100 000000000000000000"
     )
     texts["many: in one text"] = "\n".join([*_EMAILS, *_MOBILES, *_LANDLINES, *_AMERICAN])
-    write_lines(folder / "personal" / "personal.jsonl", texts)
+    write_texts(folder / "personal" / "personal.jsonl", texts)
 
 
 def questions(folder: Path) -> None:
-    """Write questions with answers, as Zhidao has them, with numbers and damage in both."""
+    """Write questions with answers in Zhidao's format, with personal data and damage in both."""
     values = ("13812345678", "anna@mail.org", "8.8.8.88", "没有")
     answer = "请打{}，或者写信给他们的办公室，地址在网站上可以找到。"
     records = [
@@ -92,7 +93,7 @@ def questions(folder: Path) -> None:
         }
         for value in values
     ]
-    write_lines(folder / "questions" / "questions.json", records)
+    write_jsonl(folder / "questions" / "questions.json", records)
 
 
 def _safe(value: str) -> str:
@@ -124,8 +125,7 @@ _SIX = (
 
 
 def _addresses() -> Iterator[str]:
-    """Yield the first and the last address of each network that is not public, and their
-    neighbours."""
+    """Yield the first and last address of each network that is not public, and the next ones."""
     for network in map(ipaddress.IPv4Network, _NETWORKS):
         for address in (network[0], network[-1]):
             yield str(address)
@@ -156,7 +156,7 @@ def _ends_in_x(number: int) -> bool:
 
 
 def _checked(digits: str) -> str:
-    """Return 17 digits and the character that checks them (ISO 7064, MOD 11-2)."""
+    """Return 17 digits and their check character (ISO 7064, MOD 11-2)."""
     total = sum(int(digit) * 2 ** (17 - at) for at, digit in enumerate(digits))
     return digits + "10X98765432"[total % 11]
 

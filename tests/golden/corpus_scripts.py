@@ -1,4 +1,4 @@
-"""Tokenizers of every kind, made by hand, and texts that are awkward to them."""
+"""Small tokenizers of every kind, and texts that are difficult for them."""
 
 import base64
 import json
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from tests.golden.corpus_models import LETTERS, gpt2_files
-from tests.golden.corpus_words import CHINESE, ENGLISH, plain, write_lines
+from tests.golden.corpus_words import CHINESE, ENGLISH, plain, write_texts
 
 _SPECIAL = (
     "<|endoftext|>", "<|startofpiece|>", "<|endofpiece|>", "[MASK]", "[sMASK]", "[gMASK]", "[CLS]",
@@ -39,7 +39,7 @@ def scripts(folder: Path) -> None:
         "all bytes": "".join(map(chr, range(1, 256))), "one": "a", "end with a space": "the end ",
         "start with a space": " the end",
     }  # fmt: skip
-    write_lines(folder / "scripts" / "scripts.jsonl", texts)
+    write_texts(folder / "scripts" / "scripts.jsonl", texts)
 
 
 def _name(part: str) -> str:
@@ -71,7 +71,7 @@ def byte_level(folder: Path) -> None:
 
 
 def _merges() -> Iterable[tuple[str, str]]:
-    """Yield merges by which common words grow from left to right, and other pairs of letters."""
+    """Return merges that build common words from left to right, and other pairs of letters."""
     words = [f" {word}" for word in ("the", "end", *ENGLISH[:60])]
     words += ["12", "34", "don't", "'s", "'ll", "  ", "    ", "\n\n", "哈哈", "aaaa", "行", "--"]
     seen = {}
@@ -103,7 +103,7 @@ def pieces_of_words(folder: Path) -> None:
 
 
 def byte_fallback(folder: Path) -> None:
-    """Write BPE with characters spelt in bytes where there is no piece, as a tokenizer.json."""
+    """Write BPE with byte fallback as a tokenizer.json."""
     names = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256))]
     letters = [*"▁abcdefghijklmnopqrstuvwxyz.,'12行哈人的"]
     pairs = [

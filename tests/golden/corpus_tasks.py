@@ -1,9 +1,9 @@
-"""Files of every task, in the layout in which each is published, and commands that show them."""
+"""Files of every task in their published layout, and the commands that show them."""
 
 import json
 from pathlib import Path
 
-from tests.golden.corpora import put_lines
+from tests.golden.corpora import write_jsonl
 from tests.golden.corpus_training import sentence
 
 _LONG = " ".join(f"The {word} of the old mill was seen by all." for word in ("wheel", "door") * 4)
@@ -108,7 +108,7 @@ _CUT = {
     "{d:plain} {d:open}{|}[MASK]": (30,),
     "{e:strip}{e}![MASK]": (30,),
 }
-"""Patterns, and lengths to which a row of `_LETTERS` is cut."""
+"""Patterns, and the lengths that a row of `_LETTERS` is cut to."""
 _ODD = b"""\xef\xbb\xbf{"prompt": "1", "idx": null}\r
 
   \r
@@ -127,7 +127,7 @@ _OWN = {
 
 
 def tasks(folder: Path) -> None:
-    """A folder of each task with train, val and test, and custom task files."""
+    """Write a folder of each task with train, val and test, and custom task files."""
     for name, items in {
         "copa": _COPA,
         "boolq": _BOOLQ,
@@ -142,10 +142,10 @@ def tasks(folder: Path) -> None:
         **{name: _entailed(name) for name in _ENTAILED},
     }.items():
         for split in ("train", "val", "test"):
-            put_lines(folder / name / f"{split}.jsonl", items)
+            write_jsonl(folder / name / f"{split}.jsonl", items)
     for name, items in {"tnews": _TNEWS, "afqmc": _AFQMC}.items():
         for split in ("train", "dev", "test"):
-            put_lines(folder / name / f"{split}.json", items)
+            write_jsonl(folder / name / f"{split}.json", items)
     for name, description in _OWN.items():
         (folder / f"{name}.json").write_text(json.dumps(description), "utf-8")
     (folder / "odd.jsonl").write_bytes(_ODD)
@@ -196,16 +196,16 @@ NOT_SHOWN = (
     "prompted prompted --length 30", "seq2seq pairs --split train --target-length 5",
     "reply.json moods --causal", "seq2seq pairs --source-length 3",
 )  # fmt: skip
-"""Those that are refused."""
+"""Commands that are refused."""
 
 
 def tuned(folder: Path) -> None:
-    """More items of some tasks, short ones: to learn, to choose by, and to answer."""
+    """Write more, short examples of some tasks, for train, val and test."""
     for split, numbers in (("train", range(8)), ("val", range(20, 25)), ("test", range(40, 43))):
-        put_lines(folder / "more-copa" / f"{split}.jsonl", map(_copa_of, numbers))
-        put_lines(folder / "more-cb" / f"{split}.jsonl", map(_cb_of, numbers))
-        put_lines(folder / "more-said" / f"{split}.jsonl", map(_said_of, numbers))
-        put_lines(folder / "more-pairs" / f"{split}.jsonl", map(_pair_of, numbers))
+        write_jsonl(folder / "more-copa" / f"{split}.jsonl", map(_copa_of, numbers))
+        write_jsonl(folder / "more-cb" / f"{split}.jsonl", map(_cb_of, numbers))
+        write_jsonl(folder / "more-said" / f"{split}.jsonl", map(_said_of, numbers))
+        write_jsonl(folder / "more-pairs" / f"{split}.jsonl", map(_pair_of, numbers))
 
 
 def _copa_of(number: int) -> dict:
@@ -265,7 +265,7 @@ _WIKI = """ = Mill =
 
 
 def _endings_of(number: int) -> list[str]:
-    """Four endings, of one word to two sentences."""
+    """Return four endings, from one word to two sentences."""
     kinds = (
         sentence(number, 12).split()[1],
         " ".join(sentence(number, at) for at in range(13, 15)),
@@ -301,7 +301,7 @@ def _choice_of(number: int) -> dict:
 
 
 def exams(folder: Path) -> None:
-    """Files of benchmarks, and prompts."""
+    """Write files of benchmarks, and prompts."""
     for name, items in {
         "hellaswag": [*_HELLASWAG, *map(_scene_of, range(9))],
         "arc": [*_ARC, *map(_arc_of, range(9))],
@@ -313,9 +313,9 @@ def exams(folder: Path) -> None:
         "lines": [{"text": "The road."}, {"text": "The bird finds"}],
         "wiki": [{"page": _WIKI}],
     }.items():
-        put_lines(folder / "exams" / f"{name}.jsonl", items)
+        write_jsonl(folder / "exams" / f"{name}.jsonl", items)
     (folder / "prompts.txt").write_text("The river [MASK] the bread.\n\nThe bird\n", "utf-8")
-    put_lines(
+    write_jsonl(
         folder / "prompts.jsonl",
         [
             {"prompt": "The [MASK] finds the [MASK] at night. [sMASK] The road"},
@@ -348,16 +348,16 @@ WRITTEN = [
         "left --prompts prompts.txt --beams 3 --json",
     )
 ] + [
-    # As many tokens as there are positions, and no more.
+    # These reach the last position of the model.
     f"trainer.generate {one} --temperature 2 --min-new-tokens 400 --max-new-tokens 400 --dtype fp32"
     " --json"
     for one in ("left 'The river' --seed 4", "glm 'The [MASK] river'")
 ]
-"""The commands that write texts."""
+"""The commands that generate texts."""
 
 
 def more_prompts(folder: Path) -> None:
-    """Prompts of several lengths, some of them with blanks."""
+    """Write prompts of several lengths, some of them with blanks."""
     prompts = [" ".join(sentence(at, 31).split()[: 2 + at % 5]) for at in range(8)]
     prompts += [f"The [MASK] {one.split()[-1]} it. [sMASK]" for one in prompts[:4]]
     (folder / "many.txt").write_text("\n".join(prompts) + "\n", "utf-8")
@@ -379,41 +379,4 @@ EXPORTED = [
         f"generate safe 'The [MASK] finds' {_ASKED}",
     )
 ]
-"""The commands that export models, and write with these."""
-
-
-def parts(folder: Path) -> None:
-    """A script that writes an export as the reference's files, for two ranks of its parallelism."""
-    (folder / "parts.py").write_text(_PARTS, "utf-8")
-
-
-_PARTS = """
-from pathlib import Path
-
-import torch
-from safetensors import safe_open
-
-weights = {}
-for path in Path("safe").glob("*.safetensors"):
-    with safe_open(path, "pt") as file:
-        weights |= {name: file.get_tensor(name) for name in file.keys()}
-
-COLUMNS = ("attention.dense.weight", "dense_4h_to_h.weight")
-ROWS = ("word_embeddings.weight", "dense_h_to_4h.weight", "dense_h_to_4h.bias")
-
-
-def part(name, value, rank):
-    if "query_key_value" in name:
-        return torch.cat([third.chunk(2)[rank] for third in value.chunk(3)])
-    if name.endswith(COLUMNS):
-        return value.chunk(2, 1)[rank].clone()
-    return value.chunk(2)[rank].clone() if name.endswith(ROWS) else value
-
-
-folder = Path("joined/release")
-folder.mkdir(parents=True)
-for rank in range(2):
-    state = {name: part(name, value, rank) for name, value in weights.items()}
-    torch.save({"module": state, "iteration": 60}, folder / f"mp_rank_0{rank}_model_states.pt")
-Path("joined/latest").write_text("release")
-"""
+"""The commands that export models, and those that generate text with them."""

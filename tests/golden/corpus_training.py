@@ -1,10 +1,10 @@
-"""Small texts to train on, files of tasks, prompts, and shapes of models."""
+"""Small texts to train on, their tokenizer, and models."""
 
 import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from tests.golden.corpora import put_lines
+from tests.golden.corpora import write_jsonl
 from tests.golden.corpus_models import LETTERS, gpt2_files
 
 _SHAPE = {
@@ -31,19 +31,19 @@ _ANSWERS = ("Yes", "No", "Maybe", "true", "false", "True", "False", "neither", "
 
 
 def tokenizer(folder: Path) -> None:
-    """Two files of GPT-2's kind: all bytes, and merges that make the words above."""
+    """Write GPT-2's two files, with all bytes and the merges that make the words above."""
     spaced = " ".join((*_NOUNS, *_VERBS, *_PLACES, *_ANSWERS, "it is what")).split()
     words = (*(f" {one}" for one in dict.fromkeys(spaced)), "The", *_signs(), "不是")
     gpt2_files(folder, dict.fromkeys(pair for word in words for pair in _chain(word)))
 
 
 def _signs() -> Iterator[str]:
-    """The Chinese characters of the texts, in order, and a few more."""
+    """Return the Chinese characters of the texts, in order, and a few more."""
     return iter(dict.fromkeys("".join((*_SUBJECTS, *_ACTIONS, *_OBJECTS, "是不。"))))
 
 
 def _chain(word: str) -> Iterator[tuple[str, str]]:
-    """The merges that make a word of its signs, and those of bytes that make a Chinese sign."""
+    """Yield the merges that make each character from its bytes, and the word from these."""
     pieces = []
     for sign in word:
         first, *others = (LETTERS[byte] for byte in sign.encode())
@@ -58,7 +58,7 @@ def _chain(word: str) -> Iterator[tuple[str, str]]:
 
 
 def _number(*parts: int) -> int:
-    """A number that depends on all parts, and looks drawn."""
+    """Return a number that depends on all parts, and looks random."""
     value = 17
     for part in parts:
         value = (value * 1_103_515_245 + part * 12_345 + 6_789) % 2**31
@@ -67,7 +67,7 @@ def _number(*parts: int) -> int:
 
 
 def sentence(number: int, at: int) -> str:
-    """An English sentence."""
+    """Return an English sentence."""
     word = [_number(number, at, place) for place in range(6)]
     one, other = _NOUNS[word[0] % len(_NOUNS)], _NOUNS[word[1] % len(_NOUNS)]
     verb, place = _VERBS[word[2] % len(_VERBS)], _PLACES[word[3] % len(_PLACES)]
@@ -81,7 +81,7 @@ def _chinese(number: int, at: int) -> str:
 
 
 def _article(number: int) -> str:
-    """A text of 1 to 7 sentences; every fourth is Chinese."""
+    """Return a text of 1 to 7 sentences; every fourth text is Chinese."""
     count = 1 + _number(number, 99) % _MOST
     if number % 4 == 3:
         return "".join(_chinese(number, at) for at in range(count + 2))
@@ -93,10 +93,10 @@ def _articles(numbers: Iterable[int]) -> Iterator[dict]:
 
 
 def texts(folder: Path) -> None:
-    """News of the first day, and questions with answers, whose questions carry no loss."""
+    """Write news of the first day, and questions with answers; the questions carry no loss."""
     tokenizer(folder)
-    put_lines(folder / "news" / "day-1.jsonl", _articles(range(80)))
-    put_lines(folder / "asks" / "asks.jsonl", (_ask(number) for number in range(12)))
+    write_jsonl(folder / "news" / "day-1.jsonl", _articles(range(80)))
+    write_jsonl(folder / "asks" / "asks.jsonl", (_ask(number) for number in range(12)))
 
 
 def _ask(number: int) -> dict:
@@ -109,17 +109,17 @@ def _ask(number: int) -> dict:
 
 
 def second_day(folder: Path) -> None:
-    """More news."""
-    put_lines(folder / "news" / "day-2.jsonl", _articles(range(100, 140)))
+    """Write news of the second day."""
+    write_jsonl(folder / "news" / "day-2.jsonl", _articles(range(100, 140)))
 
 
 def third_day(folder: Path) -> None:
-    """And more."""
-    put_lines(folder / "news" / "day-3.jsonl", _articles(range(200, 220)))
+    """Write news of the third day."""
+    write_jsonl(folder / "news" / "day-3.jsonl", _articles(range(200, 220)))
 
 
 def shapes(folder: Path) -> None:
-    """Models: one that fills blanks, one that reads from left to right, longer and deeper ones."""
+    """Write the configurations of models: for blanks, causal, with more positions, and others."""
     for name, changes in {
         "model": {},
         "plain": _WITHOUT,
@@ -133,7 +133,7 @@ def shapes(folder: Path) -> None:
 
 
 def optimizer(folder: Path) -> None:
-    """DeepSpeed's JSON with an optimizer of its own."""
+    """Write DeepSpeed's JSON with an optimizer."""
     params = {"lr": 0.02, "betas": [0.6, 0.7], "eps": 1e-4, "weight_decay": 0.5}
     content = {
         "train_micro_batch_size_per_gpu": 4,
@@ -141,67 +141,3 @@ def optimizer(folder: Path) -> None:
         "optimizer": {"type": "AdamW", "params": params},
     }
     (folder / "adam.json").write_text(json.dumps(content), "utf-8")
-
-
-def script(folder: Path) -> None:
-    """A script that reads, writes and answers by the Python names of `shards` and `trainer`."""
-    (folder / "api.py").write_text(_SCRIPT, "utf-8")
-
-
-_SCRIPT = """
-import hashlib
-from itertools import islice
-from pathlib import Path
-
-from shards import (
-    VALIDATION, Dataset, SequentialSampler, Sampler, causal_windows, glm_windows, streams_of,
-)
-from trainer import (
-    Decoding, LoadOptions, Loader, PromptOptions, find_task, generate_texts, open_model, predict,
-    read_once,
-)
-
-
-def show(name, batches):
-    for number, batch in enumerate(batches):
-        for key, value in sorted(batch.items()):
-            digits = hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()[:12]
-            print(name, number, key, value.dtype, tuple(value.shape), digits)
-
-
-dataset = Dataset.open("data")
-streams = streams_of(dataset)
-causal = Sampler(streams, seed=1, num_scatters=2, window=causal_windows(48))
-blanks = Sampler(streams, seed=2, num_scatters=1, window=glm_windows(64))
-show("causal", islice(Loader(causal, batch_size=4, boundaries=True), 3))
-show("rank 1 of 2", islice(Loader(causal, batch_size=4, rank=1, world=2, ahead=0), 3))
-show("windows", Loader(blanks, batch_size=3, steps=2))
-loader = Loader(blanks, batch_size=3)
-show("first", islice(loader, 2))
-state = loader.state_dict()
-print(state["position"])
-later = Loader(blanks, batch_size=6)
-later.load_state_dict(state)
-show("later", islice(later, 1))
-held_out = SequentialSampler(streams_of(dataset, split=VALIDATION), window=glm_windows(64))
-show("held out", read_once(held_out, batch_size=2))
-
-for run in ("glm", "left"):
-    trained = open_model(run, LoadOptions(dtype="fp32", device="cpu"))
-    decoding = Decoding(max_new_tokens=6, top_k=5, seed=3)
-    for found in generate_texts(
-        trained.model, trained.tokenizer, ["The river", "The"], decoding=decoding,
-        prompt_format=trained.source.prompt_format,
-    ):
-        print(run, trained.source.objective, trained.source.step, found)
-    task = find_task("prompted" if run == "left" else "copa")
-    questions = task.examples(
-        Path("more-said" if run == "left" else "more-copa"), split="val",
-        tokenizer=trained.tokenizer, options=PromptOptions(length=70),
-        prompt_format=trained.source.prompt_format,
-    )
-    given = [one.answer for one in predict(trained.model, questions)]
-    print(given, task.metrics(questions, given))
-    for line in task.lines(questions, given):
-        print(line)
-"""

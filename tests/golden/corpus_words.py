@@ -1,10 +1,10 @@
-"""Texts of an exact number of words and letters, in which nothing repeats unless asked for."""
+"""Texts with an exact number of words and letters, in which no two words repeat side by side."""
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from tests.golden.corpora import Record, put_lines
+from tests.golden.corpora import write_jsonl
 
 ENGLISH = """
     walk talk paint climb listen answer window garden river morning kitchen table letter
@@ -20,7 +20,7 @@ ENGLISH = """
     factory office cottage apple cherry lemon potato onion carrot butter cheese bread coffee
     sugar pepper dinner horse rabbit sparrow eagle spider beetle salmon turtle badger donkey
 """.split()  # noqa: SIM905  more readable
-"""None of them is a stop word of Gopher's."""
+"""None of these is a stop word of Gopher."""
 
 CHINESE = """
     发展 工作 主要 问题 进行 地方 已经 全国 经济 社会 开始 技术 重要 通过 研究
@@ -32,29 +32,29 @@ CHINESE = """
     改革 长江 东西 能力 革命 基础 得到 进入 运动 目前 过程 方法 举行 群众 单位
     孩子 资源 过去 条件 学校 提高 工程 环境 提供
 """.split()  # noqa: SIM905  more readable
-"""Each is one word of jieba's, and no stop word of FineWeb-2's."""
+"""Each is one word for jieba, and not a stop word of FineWeb-2."""
 
 
 def prime(words: Sequence[str]) -> Sequence[str]:
-    """The longest head of the words whose length is a prime number."""
+    """Return the longest start of the words whose length is a prime number."""
     sizes = range(len(words), 1, -1)
     return words[: next(n for n in sizes if all(n % k for k in range(2, n)))]
 
 
 def endless(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words for ever, no two of them twice side by side (for thousands of words)."""
+    """Yield the words endlessly; for thousands of words no pair of neighbours repeats."""
     ring = prime(words)
     for step in itertools.cycle(range(1, len(ring))):
         yield from (ring[place * step % len(ring)] for place in range(len(ring)))
 
 
 def plain(count: int, words: Sequence[str] = ENGLISH) -> list[str]:
-    """Return a number of words in which no two neighbours come again."""
+    """Return a number of words in which no pair of neighbours repeats."""
     return list(itertools.islice(endless(words), count))
 
 
 def stretched(words: Sequence[str], letters: int) -> list[str]:
-    """Return the words with letters added or removed, so that they have a number of letters."""
+    """Return the words with letters added or removed to reach a total number of letters."""
     found = list(words)
     for place in itertools.cycle(range(len(found))):
         missing = letters - sum(map(len, found))
@@ -73,15 +73,10 @@ def cut(words: Sequence[str], each: int) -> list[Sequence[str]]:
 
 
 def line(words: Sequence[str]) -> str:
-    """Return the words with spaces between, the last letter a full stop."""
+    """Return the words with spaces between them, and a full stop instead of the last letter."""
     return " ".join(words)[:-1] + "."
 
 
-def write_lines(path: Path, texts: Mapping[str, str] | Iterable[Record]) -> None:
-    """Write records as JSON lines; of a mapping the keys are the ids."""
-    named = (
-        [{"id": name, "text": text} for name, text in texts.items()]
-        if isinstance(texts, Mapping)
-        else texts
-    )
-    put_lines(path, named)
+def write_texts(path: Path, texts: Mapping[str, str]) -> None:
+    """Write texts as JSON lines; the keys are the ids."""
+    write_jsonl(path, ({"id": name, "text": text} for name, text in texts.items()))

@@ -1,20 +1,20 @@
-"""The figures that every row must give: one file per row."""
+"""Reads and writes the pinned results of rows, one file per row."""
 
 import json
 from pathlib import Path
 
-from tests.golden.outcome import written
+from tests.golden.outcome import to_json
 
 _FOLDER = Path(__file__).parent / "figures"
 
 
 def figures(name: str) -> dict:
-    """The figures that the row must give; nothing if it is new."""
+    """Return the pinned results of a row; {} for a new row."""
     path = _FOLDER / f"{name}.json"
     return json.loads(path.read_text("utf-8")) if path.exists() else {}
 
 
 def update(name: str, found: dict) -> None:
-    """Make what was found what the row must give."""
+    """Write new results of a row."""
     _FOLDER.mkdir(exist_ok=True)
-    (_FOLDER / f"{name}.json").write_text(written(found) + "\n", "utf-8")
+    (_FOLDER / f"{name}.json").write_text(to_json(found) + "\n", "utf-8")

@@ -1,4 +1,4 @@
-"""The files that a row left, as plain data: read by their public format alone."""
+"""Reads the files that a row left as plain data, using only their public formats."""
 
 import difflib
 import hashlib
@@ -25,8 +25,8 @@ _MASKS = (
     (r"^identity   [0-9a-f]{64}", "identity   SHA256"),
     (r"(?<=\w-)[0-9a-f]{8}(?!\w)", "XXXXXXXX"),
 )
-"""Texts that differ by run, and the 8 digits of an identity in a file's name: identities are
-pinned once per generation, not in every line."""
+"""Patterns of texts that differ between runs, and of the 8 digits of an identity in a file name:
+an identity is pinned once per generation and not in every line."""
 
 _PROGRESS = re.compile(
     r"^\S+ +\d+ %( \||$)|^(?!map)\w+: \d+ of \d+ items were finished before$"
@@ -43,11 +43,11 @@ _NO_DATA = (
 _TIMINGS = ("ms_per_step", "tokens_per_second", "samples_per_second", "waiting", "seconds", "time")
 _PACKED = (".parquet", ".gz", ".zst", ".bz2", ".xz")
 _SHORT = 8_000
-"""Bytes up to which a kept text is pinned whole."""
+"""Texts up to this number of bytes are pinned whole."""
 
 
 def outcome_of(folder: Path, ran: list[dict], keeps: Sequence[str], root: Path) -> dict:
-    """The output of the commands and the files that they left in the folder."""
+    """Return the output of the commands, and the files that they left in the folder."""
     commands = [{**one, "printed": masked(one["printed"], folder, root)} for one in ran]
     found: dict = {"commands": commands}
     for manifest in sorted(folder.rglob("manifest.json")):
@@ -66,7 +66,7 @@ def outcome_of(folder: Path, ran: list[dict], keeps: Sequence[str], root: Path) 
 
 
 def masked(lines: list[str], folder: Path, root: Path) -> list[str]:
-    """The lines without what differs between runs and places."""
+    """Return the lines with those texts masked that differ between runs and machines."""
     return [_masked(line, folder, root) for line in lines if not _PROGRESS.match(line)]
 
 
@@ -78,7 +78,7 @@ def _masked(line: str, folder: Path, root: Path) -> str:
 
 
 def _unnamed(name: str) -> str:
-    """A path without the identities in its names."""
+    """Return a path without the identities in its names."""
     return re.sub(r"-[0-9a-f]{8}(?=[./]|$)", "", name)
 
 
@@ -113,7 +113,7 @@ def _dataset(dataset: Path) -> dict:
 
 
 def _without(value: object, keys: Sequence[str]) -> object:
-    """The manifest, without what the hashes of files say, or what versions of libraries change."""
+    """Return a value without some keys, and with each list of files as two totals."""
     if isinstance(value, dict):
         return {key: _without(held, keys) for key, held in value.items() if key not in keys}
     if isinstance(value, list):
@@ -124,8 +124,8 @@ def _without(value: object, keys: Sequence[str]) -> object:
 
 
 def _verdicts(dataset: Path, manifest: dict) -> Iterator[tuple[str, str]]:
-    """The verdict on everything read, by a name that a person finds again."""
-    places = _places(dataset)
+    """Yield a readable name of each record, and its verdict."""
+    places = _input_paths(dataset)
     for generation in manifest["generations"]:
         for file in generation["audit"]:
             if not (dataset / file["path"]).exists():  # a copy for a node has none
@@ -135,12 +135,12 @@ def _verdicts(dataset: Path, manifest: dict) -> Iterator[tuple[str, str]]:
                 title = _title(places.get((source, row["path"])), row)
                 answer = f"+{row['ordinal']}" if row["ordinal"] else ""
                 place = f"{row['path']}:{row['position']}{answer}"
-                told = " ".join(_told(row, metric=title.partition(" ")[0]))
+                told = " ".join(_verdict_words(row, metric=title.partition(" ")[0]))
                 yield f"{generation['number']} {source} {place} {title}".rstrip(), told
 
 
-def _places(dataset: Path) -> dict[tuple[str, str], Path]:
-    """Where the inputs lie, by source and path."""
+def _input_paths(dataset: Path) -> dict[tuple[str, str], Path]:
+    """Return the input files by source and path."""
     inputs = dataset / "inputs.json"
     if not inputs.exists():
         return {}
@@ -148,8 +148,8 @@ def _places(dataset: Path) -> dict[tuple[str, str], Path]:
     return {(one["source"], one["path"]): Path(one["from"]) for one in listed}
 
 
-def _told(row: dict, metric: str) -> Iterator[str]:
-    """The row of a record in the audit, and the metric that the record is named after."""
+def _verdict_words(row: dict, metric: str) -> Iterator[str]:
+    """Yield the verdict on a record in words, and the metric that the record is named after."""
     yield row["verdict"]
     for key in ("reason", "language", "tokens"):
         if row.get(key) is not None:
@@ -164,7 +164,7 @@ _TITLE = re.compile(rb'"(?:title|id|uniqueKey|url|name)" *: *("[^"]{1,60}|\d+)')
 
 
 def _title(path: Path | None, row: dict) -> str:
-    """The id in the record, where its file can be read as it is; else nothing."""
+    """Return the id or title in a record, or "" where its file is compressed."""
     if path is None or not path.exists() or path.suffix in _PACKED:
         return ""
     with path.open("rb") as file:
@@ -183,45 +183,45 @@ def _training(log: Path) -> dict:
 
 
 def differences(expected: Mapping[str, object], found: Mapping[str, object]) -> Iterator[str]:
-    """The lines of the figures in which the two differ."""
+    """Yield a diff of two outcomes, which ignores the last digits of decimals."""
     for kind in sorted({*expected, *found}):
-        old, new = (written(side.get(kind)).splitlines() for side in (expected, found))
+        old, new = (to_json(side.get(kind)).splitlines() for side in (expected, found))
         # Some steps of training on another processor: 6e-5 was seen, of gradient norms and losses.
-        nearly = 2e-4 if kind == "runs" else 1e-5
-        same = (_same(*lines, nearly) for lines in zip(old, new, strict=False))
+        tolerance = 2e-4 if kind == "runs" else 1e-5
+        same = (_is_close(*lines, tolerance) for lines in zip(old, new, strict=False))
         if len(old) != len(new) or not all(same):
             lines = difflib.unified_diff(old, new, kind, kind, n=1, lineterm="")
             yield from (f"{line[:300]} …" if len(line) > 300 else line for line in lines)
 
 
 _DECIMAL = re.compile(r"(?<![\w.])-?\d+\.(\d{4,})(?:e[-+]\d+)?(?![\w.])")
-"""A figure that another processor may give with other last digits."""
+"""A decimal whose last digits may differ between processors."""
 
 
-def _same(expected: str, found: str, nearly: float) -> bool:
-    """Whether two lines are the same except for the last digits of such figures."""
+def _is_close(expected: str, found: str, tolerance: float) -> bool:
+    """Return whether two lines are the same, except for the last digits of decimals."""
     if expected == found:
         return True
     if _DECIMAL.sub("F", expected) != _DECIMAL.sub("F", found):
         return False
     pairs = zip(_DECIMAL.finditer(expected), _DECIMAL.finditer(found), strict=True)
     return all(
-        math.isclose(float(a[0]), float(b[0]), rel_tol=nearly, abs_tol=1.5 / 10 ** len(a[1]))
+        math.isclose(float(a[0]), float(b[0]), rel_tol=tolerance, abs_tol=1.5 / 10 ** len(a[1]))
         for a, b in pairs
     )
 
 
-def written(value: object, depth: int = 0) -> str:
-    """JSON with sorted keys, with each value that fits on one line."""
+def to_json(value: object, depth: int = 0) -> str:
+    """Return JSON with sorted keys, and each value that is short enough on one line."""
     flat = json.dumps(value, ensure_ascii=False, sort_keys=True)
     if not isinstance(value, dict | list) or (depth > 1 and len(flat) < 100) or len(flat) < 3:
         return flat
     pad = " " * (depth + 1)
     if isinstance(value, dict):
         lines = [
-            f"{pad}{json.dumps(key, ensure_ascii=False)}: {written(value[key], depth + 1)}"
+            f"{pad}{json.dumps(key, ensure_ascii=False)}: {to_json(value[key], depth + 1)}"
             for key in sorted(value)
         ]
         return "{\n" + ",\n".join(lines) + "\n" + " " * depth + "}"
-    inner = ",\n".join(pad + written(held, depth + 1) for held in value)
+    inner = ",\n".join(pad + to_json(held, depth + 1) for held in value)
     return "[\n" + inner + "\n" + " " * depth + "]"

@@ -1,4 +1,4 @@
-"""A row of the golden table: commands on a small corpus, to be pinned whole."""
+"""A row of the golden table: commands on a small corpus whose results are pinned."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -7,30 +7,35 @@ from pathlib import Path
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
+    """A command of a row."""
+
     words: str
-    """As in `python -m WORDS`; a first word that ends in .py is a script in the row's folder."""
+    """The words after `python -m`. A first word that ends in .py is a script in the folder."""
     code: int = 0
+    """The exit code that is expected."""
     ranks: int = 1
-    """More than one: as many processes, which find each other by torch's variables."""
-    files: Callable[[Path], None] | None = None
-    """Called with the row's folder before the command: adds a day's files, or edits some."""
-    prints: bool = True
-    """Whether what it prints is pinned."""
+    """The number of processes; they find each other by torch's environment variables."""
+    prepare: Callable[[Path], None] | None = None
+    """A function that adds or changes files in the row's folder before the command."""
+    pins_output: bool = True
+    """Whether the printed lines are pinned."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Row:
+    """Commands in one folder, with the files that they start from."""
+
     name: str
     about: str
-    """The behaviour that it pins, in a sentence."""
+    """The behaviour that the row pins."""
     commands: Sequence[str | Command]
-    corpora: Sequence[Callable[[Path], None]] = ()
-    """Each writes files into the row's folder before the first command."""
-    after: str = ""
-    """The row starts with a copy of that row's finished folder."""
+    setup: Sequence[Callable[[Path], None]] = ()
+    """Functions that write files into the row's folder before the first command."""
+    starts_from: str = ""
+    """The name of a row; this one starts in a copy of its finished folder."""
     fast: bool = False
-    """It is one of the fast tests, too."""
-    keeps: Sequence[str] = ()
-    """Globs of other files that are pinned: short texts whole, others by their hash."""
-    needs: Sequence[str] = ()
-    """Modules of optional libraries, without which it is skipped."""
+    """Whether the row is one of the fast tests, too."""
+    pinned_files: Sequence[str] = ()
+    """Patterns of other files to pin: the content of short texts, the hashes of other files."""
+    requires: Sequence[str] = ()
+    """Modules of optional libraries; the row is skipped if one is missing."""

@@ -2,7 +2,7 @@
 
 from tests.golden import corpus_tasks as items
 from tests.golden import corpus_training as made
-from tests.golden.corpora import script
+from tests.golden.corpora import copy_scripts
 from tests.golden.row import Command, Row
 
 _BUILD = (
@@ -25,8 +25,8 @@ _EXAMS = (
 _DATA_ROWS = (
     Row(
         name=_DATA,
-        about="what is trained on, and which documents a step reads",
-        corpora=(made.texts, made.shapes),
+        about="the data that other rows train on, and the documents that a step reads",
+        setup=(made.texts, made.shapes),
         commands=(
             f"{_BUILD} --input asks=zhidao:asks",
             "shards trace --data data --batch-size 4 --length 64 --step 2",
@@ -39,8 +39,8 @@ _DATA_ROWS = (
     Row(
         name="blanks",
         about="every tensor of rows with blanks, by objective, options, length and ranks",
-        after=_DATA,
-        corpora=(script("blanks.py"),),
+        starts_from=_DATA,
+        setup=(copy_scripts("blanks.py"),),
         commands=("blanks.py",),
     ),
 )
@@ -49,19 +49,19 @@ _TRAINING_ROWS = (
     Row(
         name="training",
         about="losses with dropout, a warm-up and a floor; validation; checkpoints",
-        after=_DATA,
+        starts_from=_DATA,
         commands=(
             f"{_WHOLE} --max-steps 7 --micro-batch 2 --save whole",
             "shards trace whole/run.json --step 4",
         ),
-        keeps=("whole/run.json",),
+        pinned_files=("whole/run.json",),
         fast=True,
     ),
     Row(
         name="training-resumed",
-        about="a run that stops and resumes, with the losses of the one that did not; and one that"
-        " goes on elsewhere",
-        after="training",
+        about="a run that resumes with the losses of an uninterrupted one; one that continues it"
+        " in another folder",
+        starts_from="training",
         commands=(
             f"{_WHOLE} --max-steps 3 --micro-batch 8 --save halves",
             f"{_WHOLE} --max-steps 7 --micro-batch 8 --save halves",
@@ -70,27 +70,27 @@ _TRAINING_ROWS = (
     ),
     Row(
         name="training-follows",
-        about="a run that follows its data over three days and a removal: what it reads, and"
-        " that its validation stays what it was",
-        corpora=(made.texts, made.shapes),
+        about="a run that follows its data over three days and a removal: the data that it reads,"
+        " its unchanged validation",
+        setup=(made.texts, made.shapes),
         commands=(
             _BUILD,
             f"{_STEADY} --follow --save-every 2 --max-steps 4 --save run",
-            Command(words=f"{_BUILD} --append", files=made.second_day),
+            Command(words=f"{_BUILD} --append", prepare=made.second_day),
             f"{_STEADY} --max-steps 5 --resume run/step-4 --save stays",
             f"{_STEADY} --follow --save-every 2 --max-steps 9 --save run",
             "shards remove data --id a101 --id a3 --reason asked",
-            Command(words=f"{_BUILD} --append", files=made.third_day),
+            Command(words=f"{_BUILD} --append", prepare=made.third_day),
             f"{_STEADY} --follow --save-every 2 --max-steps 12 --save run",
             "trainer.evaluate run --dtype fp32 --eval-samples 0",
             "shards trace run/run.json --step 10",
         ),
-        keeps=("run/run.json",),
+        pinned_files=("run/run.json",),
     ),
     Row(
         name="training-mixes",
         about="weights of sources, a mix and a batch that change, scatters, caps on epochs",
-        after=_DATA,
+        starts_from=_DATA,
         commands=(
             "trainer.train --data data:news=0.6 data:asks=0.4 --data-from 12 data:news=0.2"
             " data:asks=0.8 --max-epochs data:asks=6 --batch-size 4 3:8 --scatters 2 --seed 11"
@@ -105,8 +105,8 @@ _TRAINING_ROWS = (
     ),
     Row(
         name="training-blanks",
-        about="what is blanked out: spans, sentences, the end; shown, shortened, moved",
-        after=_DATA,
+        about="blanks: spans, sentences, the end; shown, shortened, moved",
+        starts_from=_DATA,
         commands=(
             f"{_BLANKS} --save spans --blanks"
             " bert_prob=1 sentence_prob=0 span_ratio=0.3 single_span_prob=0.4 block_mask_prob=0.5"
@@ -121,8 +121,8 @@ _TRAINING_ROWS = (
         name="training-settings",
         about="schedules, AdamW's settings by flag and by DeepSpeed's JSON, clipping, bf16,"
         " recomputed layers",
-        after=_DATA,
-        corpora=(made.optimizer,),
+        starts_from=_DATA,
+        setup=(made.optimizer,),
         commands=(
             f"{_TRAIN} --model wide.json --max-steps 6 --lr 0.01 --schedule linear --warmup 0.34"
             " --lr-floor 0.2 --betas 0.7 0.8 --eps 0.001 --weight-decay 3 --decay-steps 5"
@@ -135,14 +135,14 @@ _TRAINING_ROWS = (
             Command(
                 words="trainer.train --recipe glm-base --data data --model hidden.json --length 64"
                 " --batch-size 8 --micro-batch 4 --max-steps 3 --log-every 1 --save recipe",
-                prints=False,  # DeepSpeed tells the memory in use
+                pins_output=False,  # DeepSpeed prints the memory in use
             ),
         ),
     ),
     Row(
         name="training-diverges",
-        about="losses that are not finite: counted, marked in checkpoints, passed over on resume",
-        after=_DATA,
+        about="losses that are not finite: counted, marked in checkpoints, skipped on resume",
+        starts_from=_DATA,
         commands=(
             f"{_TRAIN} --model plain.json --max-steps 2 --lr 1e-3 --save-every 1 --eval-every 0"
             " --save run",
@@ -169,10 +169,10 @@ _WRITTEN = _LEARNT.replace(" --length 150", " --source-length 100 --target-lengt
 _MODEL_ROWS = (
     Row(
         name=_MODELS,
-        about="two models that learn: one fills blanks, one reads from left to right and is asked"
-        " and writes while it learns",
-        after=_DATA,
-        corpora=(items.exams,),
+        about="two models: one fills blanks; the other is causal, is evaluated and generates text"
+        " while it trains",
+        starts_from=_DATA,
+        setup=(items.exams,),
         commands=(
             f"{_SMALL} --model wide.json --log-every 20 --eval-every 0 --save glm",
             f"{_SMALL} --model left.json --log-every 20 --objective causal --eval-every 30"
@@ -182,8 +182,8 @@ _MODEL_ROWS = (
     ),
     Row(
         name="tasks",
-        about="what every task makes of its file, by every pattern and form",
-        corpora=(made.tokenizer, items.tasks),
+        about="the examples that every task makes of its file, by every pattern and form",
+        setup=(made.tokenizer, items.tasks),
         commands=(
             *(f"trainer.tasks {one} {_MERGES}" for one in items.SHOWN),
             *(
@@ -195,9 +195,9 @@ _MODEL_ROWS = (
     ),
     Row(
         name="finetuning-choices",
-        about="questions with choices: losses, forms, figures, the best epoch, predictions",
-        after=_MODELS,
-        corpora=(items.tasks, items.tuned),
+        about="questions with choices: losses, forms, metrics, the best epoch, predictions",
+        starts_from=_MODELS,
+        setup=(items.tasks, items.tuned),
         commands=(
             f"{_LEARNT} --task copa --data more-copa --length-penalty 0.5 --batch-size 6"
             " --micro-batch 2 --save copa",
@@ -214,13 +214,13 @@ _MODEL_ROWS = (
             " --pattern 3 --form spelled --save multirc",
             f"{_LEARNT} --task record --data record --seed 5 --save record",
         ),
-        keeps=("*/predictions.jsonl",),
+        pinned_files=("*/predictions.jsonl",),
     ),
     Row(
         name="finetuning-texts",
-        about="texts that are learnt: smoothing, beams, the best by loss or by ROUGE",
-        after=_MODELS,
-        corpora=(items.tasks, items.tuned),
+        about="tasks with texts as answers: smoothing, beams, the best epoch by loss or ROUGE",
+        starts_from=_MODELS,
+        setup=(items.tasks, items.tuned),
         commands=(
             f"{_WRITTEN} --task seq2seq --data more-pairs --label-smoothing 0.1 --beams 2"
             " --no-repeat-ngram 2 --min-answer 2 --max-answer 8 --save pairs",
@@ -231,19 +231,19 @@ _MODEL_ROWS = (
             f"{_WRITTEN} --task seq2seq --data pairs --hide-padding --cut-targets --max-answer 5"
             " --epochs 1 --source-length 40 --save hidden",
         ),
-        keeps=("*/predictions.jsonl",),
+        pinned_files=("*/predictions.jsonl",),
     ),
     Row(
         name="writing",
-        about="texts of two models: the most probable, beams, drawn ones; blanks and their scores",
-        after=_MODELS,
-        corpora=(items.more_prompts,),
+        about="texts of two models: greedy, by beams, sampled; blanks and their scores",
+        starts_from=_MODELS,
+        setup=(items.more_prompts,),
         commands=items.WRITTEN,
     ),
     Row(
         name="evaluating",
-        about="held-out loss and benchmarks, of a model that fills blanks and of one that reads on",
-        after=_MODELS,
+        about="held-out loss and benchmarks of a model that fills blanks and of a causal one",
+        starts_from=_MODELS,
         commands=(
             f"trainer.evaluate glm --data data --dtype fp32 {_EXAMS}",
             f"trainer.evaluate glm --dtype fp32 --blank mask --length 140 {_EXAMS}",
@@ -258,16 +258,16 @@ _MODEL_ROWS = (
     ),
     Row(
         name="from-python",
-        about="batches of a loader by every rank, texts and answers, from Python",
-        after=_MODELS,
-        corpora=(items.tuned, made.script),
+        about="batches of a resumed loader, texts and answers, from Python",
+        starts_from=_MODELS,
+        setup=(items.tuned, copy_scripts("api.py")),
         commands=("api.py",),
     ),
     Row(
         name="models-exported",
-        about="models in both forms, what is written with each, and runs that begin with one",
-        after=_MODELS,
-        corpora=(items.parts,),
+        about="models exported in both formats, texts that they generate, runs that they start",
+        starts_from=_MODELS,
+        setup=(copy_scripts("parts.py"),),
         commands=(
             *items.EXPORTED,
             "trainer.evaluate hf --data data --dtype fp32",
@@ -282,7 +282,7 @@ _MODEL_ROWS = (
             "trainer.train --data data --batch-size 8 --max-steps 2 --log-every 1"
             " --objective causal --eval-samples 0 --init-from cut --save on",
         ),
-        keeps=("*/config.json", "*/*.index.json", "*/tokenizer_config.json", "*/latest",
+        pinned_files=("*/config.json", "*/*.index.json", "*/tokenizer_config.json", "*/latest",
                "*/generation_config.json"),
     ),
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Runs a row in a folder of its own, and what it starts from before it."""
+"""Runs a row in its own folder, after the row that it starts from."""
 
 import fcntl
 import json
@@ -21,18 +21,18 @@ _PACKAGES = {
     "blanks.py": "trainer",
     "draw.py": "trainer",
     "parts.py": "trainer",
-    "tests.golden.seen_calls": "pipelines",
-    "tests.golden.seen_transforms": "pipelines",
+    "tests.golden.python_calls": "pipelines",
+    "tests.golden.beam_transforms": "pipelines",
 }
 """The package in tests/forks.py that has the libraries of a script or a module. Other programs that
 are not commands start a new Python."""
 
 
 def outcome(name: str, rows: Mapping[str, Row], home: Path) -> dict:
-    """The outcome of the row. HOME keeps finished rows, and may be shared between processes."""
+    """Return the outcome of a row. `home` keeps finished rows; processes may share it."""
     row = rows[name]
     home.mkdir(parents=True, exist_ok=True)
-    with _alone(home / f"{name}.lock"):
+    with _locked(home / f"{name}.lock"):
         done = home / f"{name}.json"
         if not done.exists():
             found = _run(row, rows, home)
@@ -41,7 +41,7 @@ def outcome(name: str, rows: Mapping[str, Row], home: Path) -> dict:
 
 
 @contextmanager
-def _alone(path: Path) -> Iterator[None]:
+def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
@@ -51,22 +51,24 @@ def _run(row: Row, rows: Mapping[str, Row], home: Path) -> dict:
     folder = home / row.name
     shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
     before: dict = {}
-    if row.after:
-        before = outcome(row.after, rows, home)
-        shutil.copytree(home / row.after, folder, symlinks=True)
+    if row.starts_from:
+        before = outcome(row.starts_from, rows, home)
+        shutil.copytree(home / row.starts_from, folder, symlinks=True)
     else:
         folder.mkdir()
-    for corpus in row.corpora:
-        corpus(folder)
+    for write in row.setup:
+        write(folder)
     ran = []
     for command in row.commands:
         whole = Command(words=command) if isinstance(command, str) else command
         ran.append({"command": whole.words, **_ran(whole, folder)})
-    return _news(outcome_of(folder, ran, row.keeps, ROOT), before, row.after)
+    return _without_unchanged(
+        outcome_of(folder, ran, row.pinned_files, ROOT), before, row.starts_from
+    )
 
 
-def _news(found: dict, before: dict, after: str) -> dict:
-    """The outcome, without what is as it was in the row that this one began with."""
+def _without_unchanged(found: dict, before: dict, after: str) -> dict:
+    """Replace datasets and runs that are the same in the starting row by a reference to it."""
     for kind in ("datasets", "runs"):
         for name, held in found.get(kind, {}).items():
             if held == before.get(kind, {}).get(name):
@@ -75,8 +77,8 @@ def _news(found: dict, before: dict, after: str) -> dict:
 
 
 def _ran(command: Command, folder: Path) -> dict:
-    if command.files:
-        command.files(folder)
+    if command.prepare:
+        command.prepare(folder)
     words = shlex.split(command.words)
     package = _PACKAGES.get(words[0], words[0].partition(".")[0])
     is_known = package in forks.PRELOADED
@@ -105,5 +107,5 @@ def _ran(command: Command, folder: Path) -> dict:
     if any(code != command.code for code in codes):
         said = "\n".join(line for lines in printed for line in lines[-30:])
         raise AssertionError(f"{command.words}\nended with {codes}, not {command.code}:\n{said}")
-    lines = [line for lines in printed for line in lines] if command.prints else []
+    lines = [line for lines in printed for line in lines] if command.pins_output else []
     return {"code": command.code, "printed": lines}

@@ -3,10 +3,10 @@
 from collections import Counter
 from collections.abc import Mapping
 
-from tests.golden import rows_growth, rows_recipes, rows_seen, rows_training
+from tests.golden import rows_datasets, rows_interfaces, rows_processing, rows_training
 from tests.golden.row import Row
 
-_ALL = [*rows_recipes.ROWS, *rows_growth.ROWS, *rows_training.ROWS, *rows_seen.ROWS]
+_ALL = [*rows_processing.ROWS, *rows_datasets.ROWS, *rows_training.ROWS, *rows_interfaces.ROWS]
 
 ROWS: Mapping[str, Row] = {row.name: row for row in _ALL}
 

@@ -1,4 +1,4 @@
-"""Whole commands give what they gave: `make golden UPDATE=1` where another outcome is meant."""
+"""Whole commands give their pinned results; `make golden UPDATE=1` pins new ones."""
 
 import os
 from pathlib import Path
@@ -23,7 +23,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "name", [pytest.param(name, marks=() if ROWS[name].fast else pytest.mark.slow) for name in ROWS]
 )
 def test_a_row_gives_its_figures(name: str, home: Path) -> None:
-    for module in ROWS[name].needs:
+    for module in ROWS[name].requires:
         pytest.importorskip(module)
     found = outcome(name, ROWS, home)
     if os.environ.get("UPDATE"):

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.golden.corpora import put_lines
+from tests.golden.corpora import write_jsonl
 from tests.trainer.finetune.lessons import pets, write_lesson, write_model
 from tests.trainer.runs import (
     Trial,
@@ -152,7 +152,7 @@ def test_ranks_and_micro_batches_change_nothing(trial: Trial, task: str) -> None
     folder = trial.folder / "said"
     for split, number in (("train", 24), ("val", 3), ("test", 3)):
         said = ({"prompt": f"Say {word}.", "answer": f"A {word} it is."} for word in range(number))
-        put_lines(folder / f"{split}.jsonl", said)
+        write_jsonl(folder / f"{split}.jsonl", said)
     texts = ("--task", task, "--data", folder, "--max-answer", 6, "--beams", 3)
     # 24 items in batches of 10: the last one is short, and one rank has more of it.
     flags = ("--batch-size", 10, "--dropout", 0, *(texts if task == "prompted" else ()))
@@ -164,7 +164,7 @@ def test_ranks_and_micro_batches_change_nothing(trial: Trial, task: str) -> None
 
 
 def test_without_other_files(trial: Trial) -> None:
-    put_lines(trial.folder / "alone" / "train.jsonl", pets(8, seed=4))
+    write_jsonl(trial.folder / "alone" / "train.jsonl", pets(8, seed=4))
     run = trial.folder / "lonely"
     output = trial.run("--save", run, "--data", trial.folder / "alone").output()
     assert "there is no val.jsonl" in output

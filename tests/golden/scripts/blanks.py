@@ -1,4 +1,4 @@
-"""Prints hashes of the blanks that are made of the data of its folder."""
+"""Prints hashes of blanks, made of the dataset in its folder."""
 
 import hashlib
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ OPTIONS = (
 
 
 def show(title: object, batches: Iterable[dict]) -> None:
-    """A line for each batch: its width, and a hash of each tensor."""
+    """Print a line for each batch: its width, and a hash of each tensor."""
     for batch in batches:
         found = (
             f"{key}={hashlib.sha256(values.contiguous().numpy().tobytes()).hexdigest()[:8]}"
@@ -52,7 +52,7 @@ def main() -> None:
             second = Loader(sampler, batch_size=64, rank=1, world=2, blanks=blanks)
             show(f"{name} rank 1 of 2", islice(second, 1))
             show(f"{name} held out", read_once(held_out, batch_size=8, blanks=blanks))
-            # In the last batch there is nothing left for it.
+            # The last batch has no sample for this rank.
             last = read_once(held_out, batch_size=8, rank=3, world=4, blanks=blanks)
             show(f"{name} held out, rank 3 of 4", last)
 

@@ -1,4 +1,4 @@
-"""Prints the checksums that datasets keep of their inputs."""
+"""Prints the checksums of the inputs that manifests keep."""
 
 import json
 import sys

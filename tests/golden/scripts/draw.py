@@ -1,4 +1,4 @@
-"""Prints what samplers draw from the data of its folder, and the batches that loaders make."""
+"""Prints the windows that samplers draw from the dataset in its folder, and loaders' batches."""
 
 import hashlib
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from trainer import Loader, read_once
 
 
 def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
-    """A line a position: stream, scatter, epoch, index, shard, window, phase, key."""
+    """Print a line per position: stream, scatter, epoch, index, shard, window, phase, key."""
     at = np.array([*positions])
     drawn = sampler.draw(at)
     where = sampler.locate(drawn)
@@ -37,7 +37,7 @@ def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
 
 
 def back(sampler: Sampler, positions: Iterable[int]) -> None:
-    """Every position is found again from the window that is drawn there."""
+    """Print the positions that are not found again from the window that is drawn there."""
     at = np.array([*positions])
     drawn = sampler.draw(at)
     where = sampler.locate(drawn)
@@ -60,7 +60,7 @@ def digest(values: object) -> str:
 
 
 def batches(title: str, loader: Iterable[dict], count: int) -> None:
-    """A line for each batch: its parts, by hashes."""
+    """Print a line for each batch, with the hashes of its parts."""
     print(title)
     for _, batch in zip(range(count), loader, strict=False):
         print(" ", *(f"{key}={digest(batch[key])}" for key in sorted(batch)))
@@ -111,7 +111,7 @@ def main() -> None:
         loader = Loader(sampler, batch_size=4, rank=rank, world=2)
         batches(f"rank {rank} of 2", loader, 4)
     batches("whole", Loader(scattered, batch_size=4, rank=0, world=1), 3)
-    # Wide slack in narrow windows: every way to cut occurs.
+    # A wide slack in narrow windows leads to every way of cutting.
     cut = Sampler(streams, seed=5, num_scatters=1, window=glm_windows(40, slack=10))
     batches("cut", Loader(cut, batch_size=24, rank=0, world=1), 18)
     held_out = SequentialSampler(streams_of(data, split=VALIDATION), window=causal_windows(64))

@@ -1,4 +1,4 @@
-"""Runs python -m ARGUMENTS and kills it once it has named the files of a generation."""
+"""Runs python -m ARGUMENTS, and kills it once it has written the ledger of a generation."""
 
 import shutil
 import subprocess

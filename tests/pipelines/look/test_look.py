@@ -16,7 +16,7 @@ from pipelines.look.page import COLUMNS, command, page
 from pipelines.read.fields import Field, fields_of, text_field
 from pipelines.read.record import Record
 from pipelines.report.columns import width
-from tests.golden.corpora import put_array, put_lines
+from tests.golden.corpora import write_json_array, write_jsonl
 
 CHINESE = "人工智能正在改变我们的生活方式，也带来了新的问题。" * 8
 ENGLISH = "The quick brown fox jumps over the lazy dog, and the dog does not mind. " * 4
@@ -26,7 +26,7 @@ ENTRY = {"title": "题目", "content": CHINESE}
 
 def write(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
     """Write records in the format that the name's ending says."""
-    (put_array if path.suffix == ".json" else put_lines)(path, records)
+    (write_json_array if path.suffix == ".json" else write_jsonl)(path, records)
     return path
 
 

@@ -15,7 +15,7 @@ import pytest
 from pipelines import api, wudao
 from shards.view.server import Server
 from shards.view.viewer import ReloadingViewer
-from tests.golden.seen_pages import Browser
+from tests.golden.viewer_pages import ViewerClient
 from tests.shards.datasets import put_odd
 
 HOSTILE = (
@@ -97,7 +97,7 @@ class Client:
         self.server = server
         self.port: int = server.server_address[1]
         self.cookie = f"{server.cookie}={server.key}"
-        self.ask = Browser(server.url).ask
+        self.ask = ViewerClient(server.url).request
         """Asks for a page without anything that is not given."""
 
     def get(self, target: str, *, status: int = 200) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 import torch
 
 from shards.records import to_json
-from tests.golden.corpora import put_lines
+from tests.golden.corpora import write_jsonl
 from tests.trainer.saved import TOKENIZER
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
@@ -50,10 +50,10 @@ def pets(count: int, *, seed: int) -> list[dict[str, object]]:
 
 def write_lesson(folder: Path, *, train: int = 48, others: int = 24) -> None:
     """Write the three files of a task whose test items have no labels."""
-    put_lines(folder / "train.jsonl", pets(train, seed=1))
-    put_lines(folder / "val.jsonl", pets(others, seed=2))
+    write_jsonl(folder / "train.jsonl", pets(train, seed=1))
+    write_jsonl(folder / "val.jsonl", pets(others, seed=2))
     unknown = ({k: v for k, v in item.items() if k != "label"} for item in pets(others, seed=3))
-    put_lines(folder / "test.jsonl", unknown)
+    write_jsonl(folder / "test.jsonl", unknown)
 
 
 def write_model(folder: Path, shape: ModelConfig = SHAPE) -> list[str]:

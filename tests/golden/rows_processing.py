@@ -23,7 +23,7 @@ _PIECES = f"--tokenizer sentencepiece:tok.model {_ALL}"
 _VERSIONS = (
     f"--input pages=versions --input others=others --dedup minhash --split-bytes 20000 {_PIECES}"
 )
-_SHOWN = "tests.golden.corpus_shown"
+_SHOWN = "tests.golden.show_dataset"
 
 _TOKENIZERS = {
     "pieces": "sentencepiece:tok.model",
@@ -43,7 +43,7 @@ ROWS = (
     Row(
         name="rules-english",
         about="every bound of gopher-repetition, gopher, c4, fineweb and glm, from both sides",
-        corpora=(byte_tokenizer, english, english_lines),
+        setup=(byte_tokenizer, english, english_lines),
         commands=(
             f"pipelines.text --input english --output data {_BYTES} {_ALL} "
             "--quality en=gopher-repetition+gopher+c4+fineweb",
@@ -55,7 +55,7 @@ ROWS = (
     Row(
         name="rules-english-datatrove",
         about="the same texts by datatrove's variants of the rules, with spaCy's words",
-        corpora=(byte_tokenizer, english, english_code),
+        setup=(byte_tokenizer, english, english_code),
         commands=(
             f"pipelines.text --input rules=english --input code=code --output data {_BYTES} {_ALL} "
             "--quality en=gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code",
@@ -65,7 +65,7 @@ ROWS = (
     Row(
         name="rules-chinese",
         about="every bound of fineweb2-zh, from both sides",
-        corpora=(byte_tokenizer, chinese),
+        setup=(byte_tokenizer, chinese),
         commands=(
             f"pipelines.text --input chinese --output data {_BYTES} {_ALL} "
             "--quality zh=fineweb2-zh",
@@ -73,8 +73,8 @@ ROWS = (
     ),
     Row(
         name="cleaning",
-        about="every kind of damage to a text, and what looks like it",
-        corpora=(byte_tokenizer, damaged),
+        about="every kind of damage to a text, and texts that only look damaged",
+        setup=(byte_tokenizer, damaged),
         commands=(
             f"pipelines.text --input damaged --output data {_BYTES} {_ALL} --max-reject-rate 0.05",
             f"{_SHOWN} texts data",
@@ -86,9 +86,9 @@ ROWS = (
     ),
     Row(
         name="languages",
-        about="labels and scores of texts, the threshold from both sides, how much is read, and a "
-        "model with labels of its own",
-        corpora=(byte_tokenizer, languages, own_labels),
+        about="labels and scores of texts, the threshold from both sides, how many characters "
+        "are read, a model with other labels",
+        setup=(byte_tokenizer, languages, own_labels),
         commands=(
             f"pipelines.text --input languages --output data {_BYTES}",
             f"pipelines.text --input languages --output all {_BYTES} {_ALL} --lid-chars 1024",
@@ -108,20 +108,20 @@ ROWS = (
     Row(
         name="duplicates",
         about="equal texts, white space aside, in one segment, in several, and in two sources",
-        corpora=(tokenizer, copies),
+        setup=(tokenizer, copies),
         commands=(
             f"pipelines.text --input pages=copies --input again=again --output data {_PIECES}",
             f"{_SHOWN} duplicates data",
             f"pipelines.text --input pages=copies --input again=again --output many {_PIECES} "
             "--split-bytes 4000 --seed 5",
             f"{_SHOWN} duplicates many",
-            "tests.golden.seen_text many/report.html examples",
+            "tests.golden.page_text many/report.html examples",
         ),
     ),
     Row(
         name="versions",
         about="similar texts: the threshold, chains, scripts, lengths",
-        corpora=(tokenizer, versions),
+        setup=(tokenizer, versions),
         commands=(
             "pipelines.text --input pages=versions --input long=long-pages --output data "
             f"--dedup minhash {_PIECES}",
@@ -132,7 +132,7 @@ ROWS = (
     Row(
         name="versions-bounds",
         about="similar texts in several segments, at a threshold that two pairs just reach or miss",
-        corpora=(tokenizer, versions),
+        setup=(tokenizer, versions),
         commands=(
             f"pipelines.text {_VERSIONS} --output at --minhash-threshold 0.7490196078431373",
             f"{_SHOWN} duplicates at",
@@ -142,7 +142,7 @@ ROWS = (
     Row(
         name="versions-any-band",
         about="similar texts in several segments, where a shared band is enough",
-        corpora=(tokenizer, versions),
+        setup=(tokenizer, versions),
         commands=(
             f"pipelines.text {_VERSIONS} --output none --minhash-threshold 0",
             f"{_SHOWN} duplicates none",
@@ -150,8 +150,8 @@ ROWS = (
     ),
     Row(
         name="personal",
-        about="mail addresses, telephones, identity numbers and addresses that are masked or stay",
-        corpora=(byte_tokenizer, personal, questions),
+        about="email addresses, phone numbers, identity numbers and IP addresses, masked or kept",
+        setup=(byte_tokenizer, personal, questions),
         commands=(
             f"pipelines.text --input personal --output data {_BYTES} {_ALL} --pii mask",
             f"{_SHOWN} texts data",
@@ -162,7 +162,7 @@ ROWS = (
     Row(
         name="filters",
         about="runs of words of benchmarks, blocked addresses, and near misses of both",
-        corpora=(byte_tokenizer, contaminated, edges, addresses),
+        setup=(byte_tokenizer, contaminated, edges, addresses),
         commands=(
             f"pipelines.text --input exams --output data {_BYTES} {_ALL} "
             "--decontaminate bench.txt --decontaminate bench.jsonl",
@@ -175,8 +175,8 @@ ROWS = (
     ),
     Row(
         name="own",
-        about="filters, a quality profile and words of one's own, with bounds and options",
-        corpora=(byte_tokenizer, own_code, own_texts),
+        about="user-defined filters, quality profile and word splitter, with bounds and options",
+        setup=(byte_tokenizer, own_code, own_texts),
         commands=(
             f"pipelines.text --input texts --output data {_BYTES} {_ALL} "
             "--quality own_rules:few --filter own_filters:loud --filter own_filters:Length "
@@ -195,9 +195,9 @@ ROWS = (
     ),
     Row(
         name="scorers",
-        needs=("kenlm",),
+        requires=("kenlm",),
         about="a classifier and a language model, measured, and with bounds from both sides",
-        corpora=(byte_tokenizer, classifier, language_model, scored_texts),
+        setup=(byte_tokenizer, classifier, language_model, scored_texts),
         commands=(
             f"pipelines.text --input scored --output data {_BYTES} {_ALL} "
             "--classifier quality.bin:hq --classifier pairs.bin:fit "
@@ -215,8 +215,8 @@ ROWS = (
     ),
     Row(
         name="tokenizers",
-        about="awkward texts as the ids of every kind of tokenizer, and as what they decode to",
-        corpora=(tokenizer, byte_level, pieces_of_words, byte_fallback, scripts),
+        about="ids of awkward texts by every kind of tokenizer, and the texts decoded from them",
+        setup=(tokenizer, byte_level, pieces_of_words, byte_fallback, scripts),
         commands=(
             *(
                 f"pipelines.text --input scripts --output {name} --tokenizer {spec} --dedup none "

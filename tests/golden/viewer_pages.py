@@ -1,6 +1,6 @@
-"""Starts the viewer on a dataset, asks for pages of every kind, and prints what they say.
+"""Starts the viewer on a dataset, requests pages of every kind, and prints their text.
 
-python -m tests.golden.seen_pages dropped|whole|early|harmed DATASET [FLAG …]
+python -m tests.golden.viewer_pages dropped|whole|early|damaged DATASET [FLAG …]
 
 Guarantee: Nobody without the key sees anything in the viewer.
 """
@@ -15,19 +15,19 @@ from collections.abc import Iterator
 from urllib.parse import urlencode, urlsplit
 
 from shards import Dataset
-from tests.golden.seen_text import lines_of, links_of
+from tests.golden.page_text import lines_of, links_of
 
 _SHORT, _LONG = 24, 200
-"""Characters of a line from which on it is printed once, and from which on only in part."""
+"""Lines with more characters are printed once only, or shortened."""
 
 _FULL = ("20", "50")
-"""Hits of a search whose page is full."""
+"""The numbers of hits on a full page of a search."""
 
 _HEAD = ("Date", "Content-Length", "Set-Cookie", "Location")
 
 
-class Browser:
-    """Asks a viewer for pages, with the key that it printed."""
+class ViewerClient:
+    """Requests pages of a viewer, with the key that it printed."""
 
     def __init__(self, url: str) -> None:
         address = urlsplit(url)
@@ -35,12 +35,12 @@ class Browser:
         self.key = address.query.partition("=")[2]
         self.cookie = ""
         self.heads: set[str] = set()
-        """The heads of the answers."""
+        """The headers of the responses."""
         self.links: dict[str, str] = {}
-        """One of each form that pages led to."""
+        """One link of each form, by its form."""
         self._printed: set[str] = set()
 
-    def ask(
+    def request(
         self, path: str, *, method: str = "GET", **headers: str
     ) -> tuple[http.client.HTTPResponse, str]:
         connection = http.client.HTTPConnection(self._host, self._port, timeout=60)
@@ -56,29 +56,29 @@ class Browser:
         return answer, text
 
     def show(self, path: str) -> str:
-        """Print a page; a redirection is followed."""
-        answer, text = self.patiently(path)
+        """Print a page, after following redirections."""
+        answer, text = self.request_complete(path)
         print(f"== {path} {answer.status}")
         if to := answer.getheader("Location"):
             print(f"   -> {to}")
             return self.show(to.partition("#")[0])
         for line in lines_of(text):
-            print(f"   {self._shortly(line)}")
+            print(f"   {self._shorten(line)}")
         links = [link for _, link in links_of(text) if link.startswith("/")]
         self.links |= {re.sub("=[^&#]*", "", link): link for link in links}
         return text
 
-    def patiently(self, path: str) -> tuple[http.client.HTTPResponse, str]:
-        """Ask again if a busy machine ended a search before its page was full."""
+    def request_complete(self, path: str) -> tuple[http.client.HTTPResponse, str]:
+        """Request a page; repeat it if a search timed out before its page was full."""
         for _ in range(8):
-            answer, text = self.ask(path)
+            answer, text = self.request(path)
             ended = re.search(r"of [\d,]+ \w+: ([\d,]+) found", text)
             if not ended or ended[1] in _FULL:
                 break
         return answer, text
 
-    def _shortly(self, line: str) -> str:
-        """A line without identities; by its hash, if it is very long or was printed before."""
+    def _shorten(self, line: str) -> str:
+        """Return a line without identities, or its hash if it is long or was printed before."""
         plain = re.sub(r"(?<=\w-)[0-9a-f]{8}(?!\w)|(?<=identity )[0-9a-f]{16}", "XXXXXXXX", line)
         digest = hashlib.sha256(plain.encode()).hexdigest()
         if plain in self._printed:
@@ -90,20 +90,20 @@ class Browser:
         return plain
 
     def enter(self) -> None:
-        """Come in by the key, and show what all answers have."""
-        answer, text = self.ask(f"/?key={self.key}")
+        """Log in with the key, and print the response."""
+        answer, text = self.request(f"/?key={self.key}")
         cookie = answer.getheader("Set-Cookie", "")
         self.cookie = cookie.partition(";")[0]
         print("entry", answer.status, cookie.partition(";")[2], *lines_of(text))
 
 
-def refusals(browser: Browser) -> None:
-    """Requests that get nothing, and such as differ from them by a little."""
-    name, _, value = browser.cookie.partition("=")
+def refusals(client: ViewerClient) -> None:
+    """Print the responses to requests that are refused, and to similar ones that are not."""
+    name, _, value = client.cookie.partition("=")
     asked = (
         ("/", {"Cookie": ""}),
         ("/?key=other", {"Cookie": ""}),
-        ("/documents?key=" + browser.key, {"Cookie": ""}),
+        ("/documents?key=" + client.key, {"Cookie": ""}),
         ("/", {"Cookie": f"{name}=other"}),
         ("/", {"Cookie": f"{name}x={value}"}),
         ("/", {"Cookie": f"a=b; {name} = {value} ; c"}),
@@ -126,43 +126,43 @@ def refusals(browser: Browser) -> None:
         ("/viewer.css", {"Cookie": ""}),
     )
     for path, headers in asked:
-        answer, text = browser.ask(path, **headers)
+        answer, text = client.request(path, **headers)
         shown = {key: each for key, each in headers.items() if key == "Host"}
         kind = answer.getheader("Content-Type")
         said = lines_of(text) if answer.status != 200 else len(text) if ".css" in path else ""
-        print("asked", path.replace(browser.key, "KEY"), shown, answer.status, kind, said)
+        print("asked", path.replace(client.key, "KEY"), shown, answer.status, kind, said)
     for method in ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-        answer, text = browser.ask("/documents", method=method)
+        answer, text = client.request("/documents", method=method)
         length = int(answer.getheader("Content-Length", "-1")) > 0
         print("asked", method, answer.status, answer.getheader("Allow"), length, lines_of(text))
 
 
-def dropped(browser: Browser, data: Dataset) -> None:
-    """Records with their texts and bytes, and a histogram of each kind, before any removal."""
+def dropped(client: ViewerClient, data: Dataset) -> None:
+    """Show dropped and quarantined records, and a histogram of each kind, before any removal."""
     for verdict in ("dropped", "quarantined"):
-        text = browser.show(f"/records?verdict={verdict}")
+        text = client.show(f"/records?verdict={verdict}")
         for label, link in links_of(text):
             if link.startswith("/record?") and label != "one by one":
-                browser.show(link)
+                client.show(link)
     for metric in ("bytes", "score", "gopher.words"):
-        browser.show(f"/records?metric={metric}&language=en")
+        client.show(f"/records?metric={metric}&language=en")
     del data
 
 
-def whole(browser: Browser, data: Dataset) -> None:
-    """All pages of a dataset."""
-    refusals(browser)
-    browser.show("/")
+def whole(client: ViewerClient, data: Dataset) -> None:
+    """Show all pages of a dataset."""
+    refusals(client)
+    client.show("/")
     for path in _overall(data):
-        browser.show(path)
-    found = _documents(browser)
-    _records(browser, data)
+        client.show(path)
+    found = _documents(client)
+    _records(client, data)
     for path in found:
-        browser.show(path)
+        client.show(path)
     for path in _wrong(data):
-        browser.show(path)
-    for form, link in sorted(browser.links.items()):
-        print("led to", form, browser.patiently(link)[0].status)
+        client.show(path)
+    for form, link in sorted(client.links.items()):
+        print("led to", form, client.request_complete(link)[0].status)
 
 
 def _overall(data: Dataset) -> Iterator[str]:
@@ -201,35 +201,35 @@ def _overall(data: Dataset) -> Iterator[str]:
     yield "/records?show-in=zh&verdict=dropped"
 
 
-def _documents(browser: Browser) -> list[str]:
-    """Show the documents that some names lead to, and return the addresses of similar ones."""
+def _documents(client: ViewerClient) -> list[str]:
+    """Show documents by their names, and return the links to similar ones."""
     found: list[str] = []
     for name in ("near-5", "near-6", "page-3", "signs", "long", "page-8", "page-2"):
-        _, text = browser.patiently(f"/documents?{urlencode({'name': name})}")
+        _, text = client.request_complete(f"/documents?{urlencode({'name': name})}")
         (to,) = [link for label, link in links_of(text) if link.startswith("/document?")][:1] or [
             ""
         ]
         if not to:
             print("== no document", name)
             continue
-        text = browser.show(to.partition("#")[0])
+        text = client.show(to.partition("#")[0])
         likes = dict(links_of(text))
         found += [likes[label] for label in likes if label.startswith(("Similar", "Dropped dup"))]
         if name == "long":
             for more in ("token=2047", "token=2048", "part=1", "part=2", "token=9999999"):
-                browser.show(f"{to.partition('#')[0]}&{more}")
+                client.show(f"{to.partition('#')[0]}&{more}")
         if name in ("signs", "near-5"):
             for token in range(0, 30, 7):
-                browser.show(f"{to.partition('#')[0]}&token={token}")
-    browser.show("/document?source=asked&n=0&token=3")
-    browser.show("/document?source=asked&n=0&token=60")
+                client.show(f"{to.partition('#')[0]}&token={token}")
+    client.show("/document?source=asked&n=0&token=3")
+    client.show("/document?source=asked&n=0&token=60")
     for number in (0, 1, 2):
-        browser.show(f"/document?split=validation&n={number}")
+        client.show(f"/document?split=validation&n={number}")
     found += [f"{path}&least=0.9" for path in found[:2] if "similar" in path]
     return [path for path in found if path]
 
 
-def _records(browser: Browser, data: Dataset) -> None:
+def _records(client: ViewerClient, data: Dataset) -> None:
     generation = data.manifest.generations[1].name
     for values in (
         {},
@@ -247,18 +247,18 @@ def _records(browser: Browser, data: Dataset) -> None:
         {"metric": "score", "most": "0.9"},
         {"metric": "gopher.words", "least": "100", "most": "120.5"},
     ):
-        text = browser.show(f"/records?{urlencode(values)}")
+        text = client.show(f"/records?{urlencode(values)}")
         if values.keys() & {"verdict", "reason"}:
             for label, link in links_of(text):
                 if link.startswith("/record?") and label != "one by one":
-                    browser.show(link)
+                    client.show(link)
     for values in (
         {"verdict": "dropped", "at": "20"},
         {"reason": "language", "at": "0"},
         {"reason": "language", "at": "60"},
         {"source": "asked"},
     ):
-        browser.show(f"/next?{urlencode(values)}")
+        client.show(f"/next?{urlencode(values)}")
 
 
 def _wrong(data: Dataset) -> Iterator[str]:
@@ -316,23 +316,23 @@ def _wrong(data: Dataset) -> Iterator[str]:
     )
 
 
-def early(browser: Browser, data: Dataset) -> None:
-    """Some pages of a dataset as it was, without a run."""
-    browser.show("/")
+def early(client: ViewerClient, data: Dataset) -> None:
+    """Show some pages of an earlier version of a dataset, without a run."""
+    client.show("/")
     for path in (
         "/documents?name=page-9",
         "/documents?words=the end",
         "/step?n=0",
         "/records?at=40",
     ):
-        browser.show(path.replace(" ", "+"))
+        client.show(path.replace(" ", "+"))
     del data
 
 
-def harmed(browser: Browser, data: Dataset) -> None:
-    """Pages of a dataset whose files are damaged."""
+def damaged(client: ViewerClient, data: Dataset) -> None:
+    """Show pages of a dataset whose files are damaged."""
     for path in ("/", "/documents?source=web", "/documents?source=asked", "/records", "/document"):
-        browser.show(path)
+        client.show(path)
     del data
 
 
@@ -346,12 +346,12 @@ def main() -> None:
             url = re.search(r"http:\S+", said)[0]
             print(said.replace(urlsplit(url).query, "key=KEY").rstrip())
             print(viewer.stdout.readline().rstrip())
-            browser = Browser(url)
-            browser.enter()
-            {"dropped": dropped, "whole": whole, "early": early, "harmed": harmed}[kind](
-                browser, Dataset.open(name)
+            client = ViewerClient(url)
+            client.enter()
+            {"dropped": dropped, "whole": whole, "early": early, "damaged": damaged}[kind](
+                client, Dataset.open(name)
             )
-            print("all answers have", *sorted(browser.heads), sep="\n   ")
+            print("all answers have", *sorted(client.heads), sep="\n   ")
         finally:
             viewer.send_signal(signal.SIGINT)
             print("ended", viewer.wait(30), repr(viewer.stdout.read()))

@@ -1,4 +1,4 @@
-"""The text of a page in lines: rows of tables, fields of forms, and where links go."""
+"""The text of a page in lines, with the rows of tables, fields of forms and targets of links."""
 
 import hashlib
 import re
@@ -60,12 +60,12 @@ class _Text(HTMLParser):
 
 
 def lines_of(page: str) -> list[str]:
-    """The text of a page in lines."""
+    """Return the text of a page in lines."""
     return _read(page).lines
 
 
 def links_of(page: str) -> list[tuple[str, str]]:
-    """The labels and addresses of the links of a page."""
+    """Return the labels and targets of the links of a page."""
     return _read(page).links
 
 
@@ -79,7 +79,7 @@ def _read(page: str) -> _Text:
 
 
 def main() -> None:
-    """Print the sections of a report: python -m tests.golden.seen_text PAGE [SECTION …]."""
+    """Print the sections of a report: python -m tests.golden.page_text PAGE [SECTION …]."""
     page, *sections = sys.argv[1:]
     text = Path(page).read_text("utf-8")
     for id_, section in re.findall(r'<section id="?([\w-]+)"?[^>]*>(.*?)</section>', text, re.S):
@@ -101,7 +101,7 @@ _KEPT_CELLS = {"speed": 1, "projection": 4}
 
 
 def _timeless(line: str, section: str) -> str:
-    """A line of a section without the figures that depend on times."""
+    """Return a line of a section without the figures that depend on times."""
     kept = _KEPT_CELLS.get(section)
     numbers = r"\d[\d.,]*"
     if kept is None:

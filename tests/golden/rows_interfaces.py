@@ -1,6 +1,6 @@
 """Rows on what is seen of a dataset: pages of the viewer, reports, plans, calls, transforms."""
 
-from tests.golden import corpora, corpus_seen
+from tests.golden import corpora, corpus_interfaces
 from tests.golden.row import Command, Row
 
 _SEEN = (
@@ -8,62 +8,65 @@ _SEEN = (
     "--provenance url,title --keep-dropped --dedup minhash --shards 2 --validation 0.05 "
     "--quality en=gopher --tokenizer sentencepiece:tok.model --max-reject-rate 1 --append"
 )
-_PAGES = "tests.golden.seen_pages"
+_PAGES = "tests.golden.viewer_pages"
 
 _VIEWER = (
     Row(
         name="seen",
-        about="every kind of page of the viewer, of two days with copies, faults and a removal",
-        corpora=(corpora.tokenizer, corpus_seen.seen_first, corpus_seen.save_run),
+        about="every kind of viewer page, of a dataset with duplicates, faults and a removal",
+        setup=(corpora.tokenizer, corpus_interfaces.first_day, corpora.copy_scripts("save_run.py")),
         commands=(
             _SEEN,
-            Command(words=_SEEN, files=corpus_seen.seen_second),
-            "save.py",
+            Command(words=_SEEN, prepare=corpus_interfaces.second_day),
+            "save_run.py",
             f"{_PAGES} dropped data",
             "shards remove data --id page-9 --id page-41 --reason asked",
             f"{_PAGES} whole data --run run.json",
             f"{_PAGES} early data@1",
-            Command(words=f"{_PAGES} harmed data", files=corpus_seen.seen_harmed),
-            Command(words="shards verify data", files=corpus_seen.seen_mended),
+            Command(words=f"{_PAGES} damaged data", prepare=corpus_interfaces.damage_files),
+            Command(words="shards verify data", prepare=corpus_interfaces.restore_files),
         ),
     ),
 )
 
-_MADE = "tests.golden.seen_transforms"
+_MADE = "tests.golden.beam_transforms"
 _YAML = "apache_beam.yaml.main --runner=FnApiRunner --yaml_pipeline_file"
 
-_STEPS = (corpora.tokenizer, corpus_seen.seen_first, corpus_seen.steps_of_transforms)
+_STEPS = (corpora.tokenizer, corpus_interfaces.first_day, corpus_interfaces.transform_inputs)
 _TRANSFORMS = (
     Row(
         name="transforms",
-        about="the steps as Beam transforms: counters, what is left out, datasets",
-        corpora=_STEPS,
+        about="the steps as Beam transforms: counters, dropped records, datasets",
+        setup=_STEPS,
         commands=(f"{_MADE} apart", f"{_MADE} joined"),
     ),
     Row(
         name="transforms-rows",
         about="documents as rows, rows of another origin, and a pipeline written in YAML",
-        corpora=_STEPS,
+        setup=_STEPS,
         commands=(
             f"{_MADE} rows",
-            *(Command(words=f"{_YAML}={name}.yaml", prints=False) for name in ("steps", "short")),
+            *(
+                Command(words=f"{_YAML}={name}.yaml", pins_output=False)
+                for name in ("steps", "short")
+            ),
         ),
     ),
 )
 
-_CALLS = "tests.golden.seen_calls"
+_CALLS = "tests.golden.python_calls"
 
 _FROM_PYTHON = (
     Row(
         name="called",
-        about="datasets made and opened from Python: what calls return, print and refuse",
-        corpora=(corpora.tokenizer, corpus_seen.seen_first),
+        about="datasets that Python builds and opens: results, output and errors of the calls",
+        setup=(corpora.tokenizer, corpus_interfaces.first_day),
         commands=(f"{_CALLS} made", f"{_CALLS} opened"),
     ),
     Row(
         name="planned",
-        about="what runs of many kinds would take: files, tasks, space, memory",
-        corpora=(corpora.tokenizer, corpus_seen.seen_first, corpus_seen.many_short),
+        about="estimates for many kinds of runs: files, items, space, memory",
+        setup=(corpora.tokenizer, corpus_interfaces.first_day, corpus_interfaces.many_short),
         commands=(f"{_CALLS} planned",),
     ),
 )
@@ -71,13 +74,13 @@ _FROM_PYTHON = (
 _REPORTS = (
     Row(
         name="reported",
-        about="the report of a dataset of three days, and what other thresholds would keep of it",
-        after="seen",
+        about="the report of a dataset of three days, and rethreshold on it",
+        starts_from="seen",
         commands=(
-            Command(words=_SEEN, files=corpus_seen.seen_third),
-            "tests.golden.seen_text data/report.html",
+            Command(words=_SEEN, prepare=corpus_interfaces.third_day),
+            "tests.golden.page_text data/report.html",
             "pipelines.report data --output page.html --corpus-size 2TB",
-            "tests.golden.seen_text page.html subsets projection",
+            "tests.golden.page_text page.html subsets projection",
             f"{_CALLS} opened",
             "pipelines.rethreshold data --threshold gopher.min_words=110 --languages en",
         ),

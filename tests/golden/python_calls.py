@@ -1,6 +1,6 @@
-"""Makes and opens datasets from Python, and prints what the calls return.
+"""Builds and opens datasets from Python, and prints the results of the calls.
 
-python -m tests.golden.seen_calls made|opened|planned
+python -m tests.golden.python_calls made|opened|planned
 """
 
 import re
@@ -11,12 +11,12 @@ from typing import Any
 
 from pipelines import build, estimate
 from shards import VALIDATION, DamageError, Dataset, UserError
-from tests.golden.seen_text import lines_of
+from tests.golden.page_text import lines_of
 
 _TOKENIZER = "sentencepiece:tok.model"
 
 
-def _said(call: Callable[[], object]) -> str:
+def _outcome_of(call: Callable[[], object]) -> str:
     try:
         return f"made {call()}"
     except (UserError, DamageError, IndexError, KeyError, TypeError) as error:
@@ -24,12 +24,12 @@ def _said(call: Callable[[], object]) -> str:
 
 
 def _without_times(text: str) -> str:
-    """Times are of this machine, and their digits widen columns."""
+    """Mask times, and fold the spaces of columns that they widen."""
     return re.sub(r" +", " ", re.sub(r"\d[\d.,]* (s|min|h|days)\b", "TIME", text))
 
 
 def made() -> None:
-    """Builds with values of every form, and what they return."""
+    """Call build with values of every type."""
     first = {
         "input": {"web": "in", "asked": "zhihu:asked"},
         "output": Path("data"),
@@ -74,20 +74,20 @@ def made() -> None:
         print(*lines_of(built._repr_html_()), built.account, sep="\n")
         print(built.table.to_pylist(), built.report, built.manifest.number)
     for corpus in ("texts", "__main__", sys, "pipelines.text"):
-        print(corpus if isinstance(corpus, str) else "sys", _said(lambda c=corpus: build(c)))
+        print(corpus if isinstance(corpus, str) else "sys", _outcome_of(lambda c=corpus: build(c)))
 
 
 def opened() -> None:
-    """A dataset and its parts, as they are read."""
+    """Open a dataset, and read its parts."""
     data = Dataset.open("data")
     print(repr(data), *lines_of(data._repr_html_()), sep="\n")
     print(data.sources, data.shown_directory, len(data.vocabulary), sorted(data.removed))
-    print([_said(lambda n=number: repr(data.as_of(n))) for number in range(4)])
+    print([_outcome_of(lambda n=number: repr(data.as_of(n))) for number in range(4)])
     for source in (None, *data.sources, "other"):
         for split in ("train", VALIDATION):
-            print(source, split, _said(lambda s=source, p=split: _of(data, s, p)))
+            print(source, split, _outcome_of(lambda s=source, p=split: _of(data, s, p)))
     for path in ("data@1", "data@9", "none", "in", "data@x"):
-        print(path, _said(lambda p=path: repr(Dataset.open(p))))
+        print(path, _outcome_of(lambda p=path: repr(Dataset.open(p))))
 
 
 def _of(data: Dataset, source: str | None, split: str) -> str:
@@ -98,7 +98,7 @@ def _of(data: Dataset, source: str | None, split: str) -> str:
     for number in (0, len(documents) // 2, len(documents) - 1):
         shard, row = documents.locate(number)
         places.append((number, row, len(documents[number]), shard.value("path", row)))
-    wrong = [_said(lambda n=number: documents[n].sum()) for number in (-1, len(documents))]
+    wrong = [_outcome_of(lambda n=number: documents[n].sum()) for number in (-1, len(documents))]
     shards = [
         (
             len(shard),
@@ -111,9 +111,9 @@ def _of(data: Dataset, source: str | None, split: str) -> str:
             shard.plain,
             shard.column("language").to_pylist()[:3],
             shard.check_lengths(),
-            _said(lambda one=shard: len(one[0])),
-            _said(lambda one=shard: one[len(one)]),
-            _said(lambda one=shard: one.value("none", 0)),
+            _outcome_of(lambda one=shard: len(one[0])),
+            _outcome_of(lambda one=shard: one[len(one)]),
+            _outcome_of(lambda one=shard: one.value("none", 0)),
         )
         for shard in documents.shards()
     ]
@@ -132,7 +132,7 @@ _PLANS: Mapping[str, Mapping[str, Any]] = {
 
 
 def planned() -> None:
-    """The costs of runs, without those that depend on the time that the sample took."""
+    """Print estimates of runs, without the figures that depend on measured times."""
     given = {"web": "in", "asked": "zhihu:asked"}
     shared = {"input": given, "output": "other", "tokenizer": _TOKENIZER, "max_reject_rate": 1}
     for name, options in _PLANS.items():
@@ -143,8 +143,8 @@ def planned() -> None:
         print(plan.workers, plan.documents, plan.tokens, plan.shards, plan.seconds > 0)
         figures = re.findall(r"(\w+)=", repr(plan))
         print(figures, plan._repr_html_()[:5], plan._repr_html_().endswith("</pre>"))
-    print(_said(lambda: estimate("text", **shared, workers=0).workers))
-    print(_said(lambda: estimate("text", **shared, split_byte=1)))
+    print(_outcome_of(lambda: estimate("text", **shared, workers=0).workers))
+    print(_outcome_of(lambda: estimate("text", **shared, split_byte=1)))
     print(Path("other").exists())
 
 

@@ -32,7 +32,7 @@ _SHAPED = (
 _READERS = (
     Row(
         name="sample",
-        about="the built-in sample in several splits and shards, and what shows it",
+        about="the built-in sample in several splits and shards, and the commands that show it",
         commands=(
             "pipelines.wudao --output data --shard-tokens 8192 --split-bytes 4096",
             "shards inspect data",
@@ -46,7 +46,12 @@ _READERS = (
     Row(
         name="seams",
         about="the same records in every form of file, whatever bytes a split begins at",
-        corpora=(corpora.tokenizer, corpora.seams, corpora.lines, corpora.script("checksums.py")),
+        setup=(
+            corpora.tokenizer,
+            corpora.split_boundaries,
+            corpora.lines,
+            corpora.copy_scripts("checksums.py"),
+        ),
         commands=(
             f"pipelines.text --input in --output by37 --split-bytes 37 {_EVERY}",
             f"pipelines.text --input in --output whole {_EVERY}",
@@ -57,18 +62,18 @@ _READERS = (
     Row(
         name="packed",
         about="compressed files of several parts, of parts to be skipped, cut and harmed",
-        corpora=(corpora.tokenizer, corpora.packed),
+        setup=(corpora.tokenizer, corpora.packed),
         commands=(f"pipelines.text --input packed --output data {_CUT}",),
     ),
     Row(
         name="mixed",
-        about="which files of a folder are read, how, and what is said of the others",
-        corpora=(corpora.tokenizer, corpora.mixed),
+        about="which files of a folder are read, how, and the log lines about the others",
+        setup=(corpora.tokenizer, corpora.mixed),
         commands=(
             f"pipelines.text in --output data {_EVERY}",
             Command(
                 words=f"pipelines.text in --output data --append {_EVERY}",
-                files=corpora.more_mixed,
+                prepare=corpora.more_mixed_files,
             ),
             f"pipelines.text in/a.jsonl in/.old/x.jsonl --output o --decontaminate bench {_EVERY}",
             f"pipelines.text --input in/*.JSONL in/.[a-z]*/* --output globs {_EVERY}",
@@ -80,7 +85,7 @@ _READERS = (
     Row(
         name="limits",
         about="records as long as the limit of their reader, and a byte longer",
-        corpora=(corpora.tokenizer, corpora.narrow),
+        setup=(corpora.tokenizer, corpora.size_limits),
         commands=(
             f"{_NARROW} --output small --split-bytes 70",
             f"{_NARROW} --output all --split-bytes 5000 --input huge=huge",
@@ -88,8 +93,8 @@ _READERS = (
     ),
     Row(
         name="tables",
-        about="columns of many types, bytes that are no UTF-8, and a damaged row group",
-        corpora=(corpora.tokenizer, corpora.tables, corpora.script("checksums.py")),
+        about="columns of many types, bytes that are not UTF-8, and a damaged row group",
+        setup=(corpora.tokenizer, corpora.tables, corpora.copy_scripts("checksums.py")),
         commands=(
             f"pipelines.text --input tables --output plain {_LOSSY}",
             f"pipelines.text --input tables --output all --provenance x,when,day,much,inner.a "
@@ -100,8 +105,8 @@ _READERS = (
     ),
     Row(
         name="rejects",
-        about="records that each have a fault of their own, and what options of reading mend",
-        corpora=(corpora.tokenizer, corpora.broken),
+        about="records with one fault each, and the options that repair some of them",
+        setup=(corpora.tokenizer, corpora.broken),
         commands=(
             f"pipelines.text --input broken --output data --keep-dropped {_CUT}",
             f"pipelines.text --input broken --output seen --provenance x,why=y {_CUT}",
@@ -119,8 +124,8 @@ _READERS = (
 _SHAPES = (
     Row(
         name="corpora",
-        about="every corpus reads its own shape, with records on both sides of its rules",
-        corpora=(corpora.tokenizer, corpora.shapes),
+        about="every corpus reads its own format, with records on both sides of its rules",
+        setup=(corpora.tokenizer, corpora.shapes),
         commands=(
             f"pipelines.text {_inputs(*(f'{name}={name}:{path}' for name, path in _SHAPED))} "
             f"--output data {_LOSSY} --keep-dropped",
@@ -129,8 +134,8 @@ _SHAPES = (
     ),
     Row(
         name="corpora-flags",
-        about="the flags that each corpus has alone",
-        corpora=(corpora.tokenizer, corpora.shapes),
+        about="the flags that only one corpus has",
+        setup=(corpora.tokenizer, corpora.shapes),
         commands=(
             f"pipelines.zhihu --input zhihu --output o/zhihu --min-chars 5 --min-votes 3 {_LOSSY}",
             "pipelines.zhidao --input zhidao --output o/zhidao --min-chars 12 --min-best-chars 5 "
@@ -149,7 +154,7 @@ _SHAPES = (
     Row(
         name="texts-flags",
         about="the flags of pipelines.text and pipelines.wudao about fields and titles",
-        corpora=(corpora.tokenizer, corpora.shapes),
+        setup=(corpora.tokenizer, corpora.shapes),
         commands=(
             "pipelines.text --input fields --output o/text --text-field body.text --id-field key.n "
             f"--provenance a,b.c,d=b --min-chars 5 {_LOSSY}",
@@ -175,20 +180,20 @@ def _shown(*manifests: str) -> tuple[str, ...]:
 _GROWTH = (
     Row(
         name="grown",
-        about="generations that --append adds, what they know of earlier ones, and its refusals",
-        corpora=(corpora.tokenizer, corpora.first_day),
+        about="generations that --append adds, without documents of earlier ones; refusals",
+        setup=(corpora.tokenizer, corpora.first_day),
         commands=(
             _GROW,
-            Command(words=_GROW, files=corpora.second_day),
+            Command(words=_GROW, prepare=corpora.second_day),
             _GROW,
             Command(words=f"{_GROW} --seed 3", code=2),
-            Command(words=_GROW, files=corpora.grown_file, code=2),
+            Command(words=_GROW, prepare=corpora.extend_file, code=2),
             f"{_GROW} --allow-changed",
-            Command(words=_GROW, files=corpora.lost_file, code=2),
+            Command(words=_GROW, prepare=corpora.hide_file, code=2),
             f"{_GROW} --allow-changed",
-            Command(words=_GROW, files=corpora.hidden_change, code=2),
-            Command(words=f"{_GROW} --rehash", files=corpora.found_file, code=2),
-            Command(words=f"{_GROW} --rehash", files=corpora.undone_change),
+            Command(words=_GROW, prepare=corpora.change_unnoticed, code=2),
+            Command(words=f"{_GROW} --rehash", prepare=corpora.restore_file, code=2),
+            Command(words=f"{_GROW} --rehash", prepare=corpora.undo_change),
             *_shown("data", "data@1", "data@2"),
             Command(words="shards inspect data@4", code=2),
             "shards verify data",
@@ -197,17 +202,17 @@ _GROWTH = (
     ),
     Row(
         name="removed",
-        about="documents that leave by every kind of name, with an --append in between",
-        after="grown",
-        corpora=(corpora.names_to_remove, corpora.steps_of_a_run),
+        about="documents that are removed by every kind of name, with an --append in between",
+        starts_from="grown",
+        setup=(corpora.names_to_remove, corpora.copy_scripts("save_runs.py")),
         commands=(
-            "save.py",
+            "save_runs.py",
             Command(words="shards remove data --documents names.txt --reason one", code=2),
             "shards remove data --documents names.txt --missing-ok --dry-run",
             "shards remove data --documents names.txt --missing-ok --reason one --report one.json",
             Command(words="shards remove data --id page-1 --id page-9 --reason two"),
             "shards remove data --url https://a.org/* --reason three",
-            Command(words=_GROW, files=corpora.removed_again),
+            Command(words=_GROW, prepare=corpora.removed_texts_again),
             "shards remove data --id page-61 --reason four",
             *_shown("data", "data@3", "data@6"),
             "shards stats data",
@@ -217,12 +222,12 @@ _GROWTH = (
             "shards trace run.json --document page-9 --until 20",
             "shards trace followed.json --document page-2",
         ),
-        keeps=("one.json", "run.json"),
+        pinned_files=("one.json", "run.json"),
     ),
     Row(
         name="compacted",
-        about="generations that become one, what prune deletes, and what a later one knows of them",
-        after="removed",
+        about="compact, prune, and an --append that knows the documents of compacted generations",
+        starts_from="removed",
         commands=(
             "shards compact data",
             *_shown("data"),
@@ -234,19 +239,19 @@ _GROWTH = (
             *_shown("data"),
             "shards stats data",
             "shards verify data",
-            Command(words=_GROW, files=corpora.compacted_again),
+            Command(words=_GROW, prepare=corpora.compacted_texts_again),
             *_shown("data"),
         ),
     ),
     Row(
         name="erased",
-        about="a dataset without what was removed, and a text that comes back",
-        after="removed",
+        about="compact --erase, and an --append of a text that was erased",
+        starts_from="removed",
         commands=(
             "shards compact data --erase",
             "shards verify data",
             *_shown("data"),
-            Command(words=_GROW, files=corpora.erased_again),
+            Command(words=_GROW, prepare=corpora.erased_texts_again),
             "shards compact data --erase",
             "shards compact data",
             *_shown("data"),
@@ -255,8 +260,8 @@ _GROWTH = (
     ),
     Row(
         name="overwritten",
-        about="another dataset in place of one, whose numbers go on",
-        after="grown",
+        about="a dataset that replaces another one and continues its manifest numbers",
+        starts_from="grown",
         commands=(
             Command(words=f"{_GROW.removesuffix(' --append')} --seed 5", code=2),
             f"{_GROW.removesuffix(' --append')} --seed 5 --overwrite",
@@ -269,15 +274,15 @@ _GROWTH = (
     Row(
         name="interrupted",
         about="a generation that was begun before a removal, and is finished after it",
-        after="grown",
-        corpora=(corpora.script("kill_at_ledger.py"), corpora.removed_again),
+        starts_from="grown",
+        setup=(corpora.copy_scripts("kill_at_ledger.py"), corpora.removed_texts_again),
         commands=(
-            Command(words=f"kill_at_ledger.py {_GROW}", prints=False),
+            Command(words=f"kill_at_ledger.py {_GROW}", pins_output=False),
             "shards remove data --id page-2 --reason meanwhile",
             Command(words="shards compact data", code=2),
             _GROW,
             *_shown("data"),
-            Command(words=_GROW, files=corpora.stale_ledger),
+            Command(words=_GROW, prepare=corpora.stale_ledger),
             "shards compact data",
             "shards verify data",
         ),
@@ -295,7 +300,7 @@ _NODE = "shards place data --nodes 2,1,1 --node 2 --scatters 8 --to two"
 _USES = (
     Row(
         name="sampled",
-        about="shares, seeds, held out documents and numbers of shards",
+        about="fractions, seeds, held-out documents and numbers of shards",
         commands=(
             "pipelines.wudao --output a --sample 0.3 --seed 5 --shards 3 --validation 0.05",
             "pipelines.wudao --output b --sample 60% --seed 5 --validation 0 --shard-tokens 20k",
@@ -304,9 +309,9 @@ _USES = (
     ),
     Row(
         name="exported",
-        about="every form of export, of removed documents and of prompts without loss",
-        after="removed",
-        corpora=(corpora.shapes,),
+        about="every export format, with removed documents and with prompts that carry no loss",
+        starts_from="removed",
+        setup=(corpora.shapes,),
         commands=(
             f"pipelines.zhihu --input zhihu --output asked --min-chars 5 {_LOSSY} --shards 2",
             *(
@@ -323,19 +328,19 @@ _USES = (
             "shards megatron asked",
             "shards megatron asked:zhihu=0.25 asked@1=0.75 --output blend.json",
         ),
-        keeps=("text/**/*", "asked-as/**/*", "first/**/*", "blend.json"),
+        pinned_files=("text/**/*", "asked-as/**/*", "first/**/*", "blend.json"),
     ),
     Row(
         name="placed",
-        about="what each node gets, and what a check of it finds",
-        after="sample",
+        about="the share of each node, and the findings of a check",
+        starts_from="sample",
         commands=(
             "shards place data --nodes 2,1,1 --node 0 --scatters 16 --to one",
             _NODE,
             _NODE,
             "shards place data --nodes 1,1 --node 1 --scatters 4 --list",
             f"{_NODE} --check",
-            Command(words=f"{_NODE} --check", code=1, files=corpora.harmed),
+            Command(words=f"{_NODE} --check", code=1, prepare=corpora.flip_byte),
             Command(words="shards verify two", code=1),
             _NODE,
             "shards verify two",
@@ -345,8 +350,8 @@ _USES = (
     Row(
         name="drawn",
         about="which windows samplers draw: mixtures, weights, epochs, scatters, switches, batches",
-        after="grown",
-        corpora=(corpora.shapes, corpora.script("draw.py")),
+        starts_from="grown",
+        setup=(corpora.shapes, corpora.copy_scripts("draw.py")),
         commands=(
             f"pipelines.zhihu --input zhihu --output asked --min-chars 5 {_LOSSY}",
             "draw.py",
@@ -357,8 +362,8 @@ _USES = (
 _TOOLS = (
     Row(
         name="plan",
-        about="what a run would take, and what other thresholds would keep",
-        after="sample",
+        about="the estimates of --plan, and of rethreshold for other thresholds",
+        starts_from="sample",
         commands=(
             "pipelines.wudao --output other --plan",
             "pipelines.wudao --output other --plan --split-bytes 20k --sample 0.5 --dedup minhash",
@@ -369,8 +374,8 @@ _TOOLS = (
     ),
     Row(
         name="look",
-        about="what lies at a path: files, fields, faults, and the corpus that reads them",
-        corpora=(corpora.tokenizer, corpora.shapes, corpora.benchmark),
+        about="the files at a path, their fields and faults, and the corpus that reads them",
+        setup=(corpora.tokenizer, corpora.shapes, corpora.classifier_inputs),
         commands=(
             "pipelines.look mixed zhihu zhidao baike cc_news openwebtext fineweb wudao pile",
             "pipelines.look mixed fields --json",
@@ -378,9 +383,9 @@ _TOOLS = (
     ),
     Row(
         name="learnt",
-        about="a tokenizer and a classifier that are trained, a copied corpus, a page drawn again",
-        after="sample",
-        corpora=(corpora.benchmark, corpora.harmed_array),
+        about="a trained tokenizer, a trained classifier, a copied corpus, a report written again",
+        starts_from="sample",
+        setup=(corpora.classifier_inputs, corpora.damaged_array),
         commands=(
             "pipelines.cp_wudao 2 --output copied",
             "pipelines.cp_wudao --documents 40 --output toy --seed 3",
@@ -399,11 +404,11 @@ _TOOLS = (
             "pipelines.cp_wudao 1 --output copied",
             "pipelines.cp_wudao --fraction 1 --input harmed-array --output whole",
             "pipelines.report data --output page.html --corpus-size 200GB",
-            "tests.golden.seen_text page.html "
+            "tests.golden.page_text page.html "
             "funnel subsets distributions duplicates unreadable-records settings",
         ),
         # The bytes of quality.bin go by the processor; its figures are printed.
-        keeps=("*.model", "copied/*", "toy/*", "tenth/*", "whole/*"),
+        pinned_files=("*.model", "copied/*", "toy/*", "tenth/*", "whole/*"),
     ),
 )
 

@@ -1,6 +1,6 @@
-"""Composes the steps as Beam transforms, and prints their counters and what they left out.
+"""Runs the steps as Beam transforms, and prints their counters and dropped records.
 
-python -m tests.golden.seen_transforms apart|joined|rows
+python -m tests.golden.beam_transforms apart|joined|rows
 """
 
 import shutil
@@ -36,7 +36,7 @@ _BOTH = {"web": "in", "asked": "zhihu:asked"}
 
 
 class Watched:
-    """Batches by the name of their collection: the pipelines run in this process."""
+    """Batches by the name of their collection; the pipelines run in this process."""
 
     batches: ClassVar[dict[str, list[pa.RecordBatch]]] = {}
 
@@ -54,7 +54,7 @@ def _watch(name: str, collection: Any) -> None:
 
 
 def _run(make: Callable[[beam.Pipeline], None]) -> None:
-    """Run a pipeline, then print its counters and what was watched."""
+    """Run a pipeline, then print its counters and the batches that were collected."""
     Watched.batches.clear()
     pipeline = beam.Pipeline("FnApiRunner")
     make(pipeline)
@@ -104,7 +104,7 @@ def _steps() -> Mapping[str, Any]:
 
 
 def apart() -> None:
-    """Each step is a transform: near duplicates, all metrics, texts of dropped documents."""
+    """Run each step as a transform, with near-duplicates, metrics and dropped texts."""
 
     def make(pipeline: beam.Pipeline) -> None:
         outputs = [pipeline | _read(split_bytes=9_000)]
@@ -131,7 +131,7 @@ def apart() -> None:
 
 
 def joined() -> None:
-    """All steps in one transform: equal texts go, a sample is read, shards by their tokens."""
+    """Run all steps as one transform, on a sample, with exact duplicates and small shards."""
 
     def make(pipeline: beam.Pipeline) -> None:
         read = pipeline | _read(_BOTH, sample=0.8, seed=4)
@@ -154,13 +154,13 @@ def joined() -> None:
 
 
 def _without_raw(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """A batch of quarantined rows whose bytes nobody knows."""
+    """Return a batch of quarantined rows without their bytes."""
     at = batch.schema.get_field_index("raw")
     return batch.set_column(at, "raw", pa.nulls(batch.num_rows, pa.large_binary()))
 
 
 def rows() -> None:
-    """Documents that become rows and come back; rows of another origin; commit apart."""
+    """Convert documents to rows and back, and write rows of another origin."""
 
     def make(pipeline: beam.Pipeline) -> None:
         read = pipeline | _read()
@@ -203,7 +203,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    # Beam sends functions of a script by value; those of a module share what they watch.
-    from tests.golden import seen_transforms
+    # Beam sends functions of a script by value; functions of a module share `Watched`.
+    from tests.golden import beam_transforms
 
-    seen_transforms.main()
+    beam_transforms.main()

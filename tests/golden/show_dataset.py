@@ -1,6 +1,6 @@
-"""Print what became of records: python -m tests.golden.corpus_shown PART DATASET.
+"""Prints a part of a dataset: python -m tests.golden.show_dataset PART DATASET.
 
-PART is texts (of the documents kept) or duplicates (groups of them, as the report counts them).
+PART is texts (those of the documents) or duplicates (the report's figures about them).
 """
 
 import json
@@ -11,19 +11,19 @@ from pathlib import Path
 
 from shards import Dataset
 
-_LONGEST = 240
-"""Longer texts are cut: the hash of the tokens pins the rest."""
+_MAX_CHARS = 240
+"""Longer lines are cut, because the hash of the tokens pins the rest of the text."""
 
 
 def main() -> None:
-    """Print a line for each record, by its id."""
+    """Print the lines in order."""
     what, folder = sys.argv[1:]
     found = {"texts": _texts, "duplicates": _duplicates}[what](Path(folder))
     print("\n".join(sorted(found)))
 
 
 def _texts(folder: Path) -> Iterator[str]:
-    """Yield the text of each document that was kept."""
+    """Yield the id and text of each document."""
     dataset = Dataset.open(str(folder))
     for split in ("train", "validation"):
         for shard in dataset.documents(split=split).shards():
@@ -31,12 +31,12 @@ def _texts(folder: Path) -> Iterator[str]:
                 text = dataset.vocabulary.decode(shard[row][:-1])
                 named = "id" in shard.documents.schema.names
                 shown = f"{shard.value('id', row) if named else split}: {text!a}"
-                # Text that looks like a version is masked where output is compared.
-                yield re.sub(r"(?<=\d)\.(?=\d)", "·", shown)[:_LONGEST]
+                # The comparison of output masks numbers that look like versions.
+                yield re.sub(r"(?<=\d)\.(?=\d)", "·", shown)[:_MAX_CHARS]
 
 
 def _duplicates(folder: Path) -> Iterator[str]:
-    """Yield the figures on duplicates, one a line."""
+    """Yield the figures about duplicates, one per line."""
     report = json.loads((folder / "report.json").read_text("utf-8"))
     for kind, figures in report["dedup"].items():
         for name, value in figures.items():
