@@ -99,7 +99,7 @@ class Job:
     """Files for the standard output and the standard error, perhaps the same one."""
     python: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
-    process: bool = False
+    new_process: bool = False
     """Whether to start a new Python instead of a fork."""
     pickled: str = ""
     """A function to call in the process before the command, made by `pickled_call`."""
@@ -290,7 +290,7 @@ def _run_job(job: Job) -> NoReturn:
         die_with_parent()
         _redirect(Path(job.folder), job.outputs)
         os.environ.update({**ENVIRONMENT, **job.env})
-        if job.process:
+        if job.new_process:
             rest = ["-c", job.python] if job.python else [*_by_name(job.words), *job.words]
             os.execv(sys.executable, [sys.executable, *rest])
         if job.pickled:

@@ -25,7 +25,7 @@ LEFT_OUT = (
     "tests/data/",
     "tests/golden/figures/",
     "tests/plain_words.py",
-    "tests/refusals/said/",
+    "tests/refusals/messages/",
     "tests/test_plain_words.py",
     "trainer/configs/",
 )

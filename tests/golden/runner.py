@@ -93,7 +93,7 @@ def _ran(command: Command, folder: Path) -> dict:
                     folder=str(folder),
                     outputs=pair,
                     env=forks.rank_environment(rank, ranks, port=port, local=rank) if port else {},
-                    process=not is_known,
+                    new_process=not is_known,
                 ),
             )
             for rank, pair in enumerate(outputs)

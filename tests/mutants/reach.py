@@ -115,7 +115,7 @@ def _test_files(below: tuple[str, ...]) -> dict[str, str]:
 def _digest(path: Path) -> str:
     """Return a hash of a test file, and of the tables next to it that its tests are made of."""
     is_table = path.relative_to(ROOT).as_posix().startswith(TABLES)
-    patterns = ("*.py", "said/*.json") if is_table else ()
+    patterns = ("*.py", "messages/*.json") if is_table else ()
     tables = sorted(found for each in patterns for found in path.parent.glob(each))
     content = b"".join(each.read_bytes() for each in [path, *tables])
     return hashlib.sha256(content).hexdigest()[:16]

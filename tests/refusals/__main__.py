@@ -1,6 +1,6 @@
-"""Say which rows are refused with another text: python -m tests.refusals [MODULE …] [NAME …].
+"""Prints the rows whose message has changed: python -m tests.refusals [MODULE …] [NAME …].
 
-With --update they get that text, and texts of rows that are gone go. Look at the diff.
+--update writes the new messages, and deletes those of rows that no longer exist. Read the diff.
 """
 
 import re
@@ -8,32 +8,37 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.refusals.messages import (
+    expected_messages,
+    message_pattern,
+    without_variable_parts,
+    write,
+)
 from tests.refusals.refusal import Accepted
 from tests.refusals.runner import paragraph_of, run
-from tests.refusals.said import expected, lasting, said, write
 from tests.refusals.table import modules, rows_of
 
 
 def main(asked: list[str], *, update: bool) -> None:
-    """Run the rows that are named, all by default, and print or write their texts."""
+    """Run the rows with these names, by default all, and print or write their messages."""
     for module in modules():
         texts = {}
         for row in rows_of(module):
-            if row.says or isinstance(row, Accepted):
+            if row.message or isinstance(row, Accepted):
                 continue
             if not asked or {module, row.name} & {*asked}:
                 with tempfile.TemporaryDirectory() as home:
                     folder = Path(home) / "here"
                     folder.mkdir()
-                    row.scene(folder)
+                    row.setup(folder)
                     paragraph = paragraph_of(run(row, folder))
-                if re.search(expected(row), paragraph) is None:
+                if re.search(message_pattern(row), paragraph) is None:
                     print(f"{row.name}: {paragraph}", flush=True)
-                    texts[row.name] = lasting(paragraph, folder)
+                    texts[row.name] = without_variable_parts(paragraph, folder)
                     continue
-            if row.name in said(module):
-                texts[row.name] = said(module)[row.name]
-        if update and texts != said(module):
+            if row.name in expected_messages(module):
+                texts[row.name] = expected_messages(module)[row.name]
+        if update and texts != expected_messages(module):
             write(module, texts)
 
 

@@ -1,7 +1,7 @@
-"""Command lines that are refused before anything is read, and bounds of their values."""
+"""Command lines that are refused before a file is read, and values at their bounds."""
 
 from tests.refusals.refusal import Accepted, refused
-from tests.refusals.scenes import TOKENIZER, wudao
+from tests.refusals.setups import TOKENIZER, wudao
 
 PLAN = f"pipelines.wudao --input in {TOKENIZER} --plan"
 
@@ -15,7 +15,7 @@ UNKNOWN = (
     "--seq-length 512",
     "--train-data x --job_endpont=h:1 --frobnicate --runner=PrismRunner -- --zork",
 )
-"""Flags that there are not."""
+"""Unknown flags."""
 
 VALUES = (
     f"--seed {'1' * 41}",
@@ -37,7 +37,7 @@ VALUES = (
     "--input",
     "--keep-dropped=yes",
 )
-"""Values that a flag does not take."""
+"""Invalid values."""
 
 TOGETHER = (
     "--validation 0.0501",
@@ -56,7 +56,7 @@ TOGETHER = (
     "--runner=PortableRunner --job_endpoint=localhost:1",
     "--direct_num_workers=2",
 )
-"""Flags that contradict each other, or what is there."""
+"""Flags that contradict each other or the input."""
 
 AT_BOUNDS = (
     "--validation 0 --sample 1 --language-threshold 0 --minhash-threshold 0 --dedup minhash"
@@ -68,7 +68,7 @@ AT_BOUNDS = (
     " --title always --title-separator ''",
     "--validation 0.05 --seed 2G --dedup none",
 )
-"""Values at a bound, on the side that is taken."""
+"""Values at a bound that are accepted."""
 
 
 WUDAO = "pipelines.wudao"
@@ -76,15 +76,15 @@ WUDAO = "pipelines.wudao"
 ROWS = (
     *(refused(f"unknown {flags}", f"{WUDAO} {flags}") for flags in UNKNOWN),
     *(refused(f"value {flags}", f"{WUDAO} {flags}") for flags in VALUES),
-    *(refused(f"together {flags}", f"{WUDAO} {flags}", scene=wudao) for flags in TOGETHER),
+    *(refused(f"together {flags}", f"{WUDAO} {flags}", setup=wudao) for flags in TOGETHER),
     refused("no input of pile", "pipelines.pile"),
     *(
         Accepted(
             name=f"bound {flags}",
             command=f"{PLAN} {flags}",
-            scene=wudao,
-            says="documents",
-            writes=(),
+            setup=wudao,
+            message="documents",
+            may_write=(),
         )
         for flags in AT_BOUNDS
     ),

@@ -1,25 +1,25 @@
-"""Commands of pipelines besides the runs, and what only one corpus has of flags."""
+"""Commands of pipelines other than runs, and the flags of single corpora."""
 
 import json
 
-from tests.refusals.refusal import Accepted, nothing, refused
-from tests.refusals.scenes import (
+from tests.refusals.refusal import Accepted, no_files, refused
+from tests.refusals.setups import (
     PAGES,
     TOKENIZER,
-    Scene,
+    Setup,
+    after_command,
+    all_of,
     dataset,
-    holding,
-    left_by,
     lines,
-    together,
+    with_file,
     wudao,
 )
-from tests.refusals.scenes_shards import (
-    GONE,
+from tests.refusals.setups_shards import (
+    ABSENT,
     cut,
     json_changed,
     missing,
-    sealed,
+    with_manifest,
 )
 
 MADE = f"pipelines.wudao --input in {TOKENIZER} --output data"
@@ -45,8 +45,8 @@ TEXT = (
 )
 
 # pipelines.rethreshold.
-rules = left_by(f"{MADE} --quality zh=glm --languages zh", wudao)
-several = left_by(f"{MADE} --quality glm", wudao)
+rules = after_command(f"{MADE} --quality zh=glm --languages zh", wudao)
+several = after_command(f"{MADE} --quality glm", wudao)
 RETHRESHOLD = (
     "data --threshold glm.min_words=1",
     "data --threshold gopher.min_words=1",
@@ -60,7 +60,7 @@ REPORT = (
 REPORT_ON = {
     "no report.json": missing("data/report.json"),
     "report.json cut": cut("data/report.json"),
-    "report.json without the account": json_changed("data/report.json", "accounting", GONE),
+    "report.json without the account": json_changed("data/report.json", "accounting", ABSENT),
 }
 
 # pipelines.look.
@@ -94,15 +94,15 @@ TRAIN_TOKENIZER_ON = (
 CLASSIFIER = "pipelines.train_classifier --positive good --negative bad"
 
 
-def sides(number: int) -> Scene:
-    """Two inputs of a number of texts each."""
+def sides(number: int) -> Setup:
+    """Write two inputs with a number of texts each."""
     good = "".join(json.dumps({"text": f"proof {n} of a theorem"}) + "\n" for n in range(number))
     bad = "".join(json.dumps({"text": f"click {n} and win cash"}) + "\n" for n in range(number))
-    return together(
-        holding("good/a.jsonl", good),
-        holding("bad/a.jsonl", bad),
-        holding("have.bin"),
-        holding("other.json"),
+    return all_of(
+        with_file("good/a.jsonl", good),
+        with_file("bad/a.jsonl", bad),
+        with_file("have.bin"),
+        with_file("other.json"),
     )
 
 
@@ -127,49 +127,49 @@ COPYING = (
     "--fraction 0",
     "--documents 3 --output taken",
 )
-copying = together(
+copying = all_of(
     wudao,
-    holding("a/b/c"),
-    holding("other/part-9.json", PAGES),
-    holding("taken/part-2026010101.json", PAGES),
+    with_file("a/b/c"),
+    with_file("other/part-9.json", PAGES),
+    with_file("taken/part-2026010101.json", PAGES),
 )
 
 RETHRESHOLD_ON = {
-    "rethreshold: other profiles were there": together(
-        several, sealed("options.quality", {"profiles": ["gofer"], "bounds": {}})
+    "rethreshold: other profiles were there": all_of(
+        several, with_manifest("options.quality", {"profiles": ["gofer"], "bounds": {}})
     ),
-    "rethreshold: without quality rules": together(several, sealed("options.quality", GONE)),
+    "rethreshold: without quality rules": all_of(several, with_manifest("options.quality", ABSENT)),
 }
 
-looking = together(wudao, lambda folder: (folder / "empty").mkdir(), holding("wudao/a.json"))
+looking = all_of(wudao, lambda folder: (folder / "empty").mkdir(), with_file("wudao/a.json"))
 TABLES = (
-    ("pile", "pipelines.pile", nothing, PILE),
-    ("text", "pipelines.text", nothing, TEXT),
+    ("pile", "pipelines.pile", no_files, PILE),
+    ("text", "pipelines.text", no_files, TEXT),
     ("rethreshold", "pipelines.rethreshold", rules, RETHRESHOLD),
     ("report", "pipelines.report", dataset, REPORT),
     ("look", "pipelines.look", looking, LOOK),
-    ("train_tokenizer", SPM, together(lines, holding("have.model")), TRAIN_TOKENIZER),
+    ("train_tokenizer", SPM, all_of(lines, with_file("have.model")), TRAIN_TOKENIZER),
     ("train_classifier", CLASSIFIER, sides(9), TRAIN_CLASSIFIER),
     ("cp_wudao", "pipelines.cp_wudao", copying, COPY),
 )
-"""The start of the names of rows, the command, where it runs, and its flags."""
+"""For each table the start of its rows' names, the command, its setup, and its flags."""
 
 ROWS = (
     *(
-        refused(f"{name} {x}", f"{command} {x}", scene=scene)
-        for name, command, scene, flags in TABLES
+        refused(f"{name} {x}", f"{command} {x}", setup=setup)
+        for name, command, setup, flags in TABLES
         for x in flags
     ),
     *(
-        refused(f"report: {x}", "pipelines.report data", scene=together(dataset, scene))
-        for x, scene in REPORT_ON.items()
+        refused(f"report: {x}", "pipelines.report data", setup=all_of(dataset, setup))
+        for x, setup in REPORT_ON.items()
     ),
     *(
         refused(
             f"train_tokenizer {x}",
             f"{SPM} {x}",
-            scene=lines,
-            before=r"^pipelines.train_tokenizer: reading \S+/in/part-1.jsonl \(1 of 1\)$",
+            setup=lines,
+            output_before=r"^pipelines.train_tokenizer: reading \S+/in/part-1.jsonl \(1 of 1\)$",
         )
         for x in TRAIN_TOKENIZER_ON
     ),
@@ -177,32 +177,32 @@ ROWS = (
         refused(
             f"cp_wudao {x}",
             f"pipelines.cp_wudao {x}",
-            scene=copying,
-            before=r"^1/4 part-2026010101.json \(0.1 MB\)",
+            setup=copying,
+            output_before=r"^1/4 part-2026010101.json \(0.1 MB\)",
         )
         for x in COPYING
     ),
     refused(
         "rethreshold: a further language",
         "pipelines.rethreshold data --languages zh,ja",
-        scene=several,
+        setup=several,
     ),
     *(
-        refused(name, "pipelines.rethreshold data", scene=scene)
-        for name, scene in RETHRESHOLD_ON.items()
+        refused(name, "pipelines.rethreshold data", setup=setup)
+        for name, setup in RETHRESHOLD_ON.items()
     ),
     refused(
         "train_classifier: 19 texts to train on",
         f"{CLASSIFIER} --output a.bin",
-        scene=sides(24),
-        before=r"^pipelines.train_classifier: reading \S+/good/a.jsonl \(1 of 1\)$",
+        setup=sides(24),
+        output_before=r"^pipelines.train_classifier: reading \S+/good/a.jsonl \(1 of 1\)$",
     ),
     Accepted(
         name="train_classifier: 20 texts to train on, at the highest rate",
         command=(
             f"{CLASSIFIER} --output a.bin --epochs 1 --buckets 10 --dimensions 2 --learning-rate 10"
         ),
-        scene=sides(25),
-        says="a.bin: .* trained on 20 hq .held out: 5., 20 cc .held out: 5.",
+        setup=sides(25),
+        message="a.bin: .* trained on 20 hq .held out: 5., 20 cc .held out: 5.",
     ),
 )

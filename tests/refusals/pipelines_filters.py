@@ -1,7 +1,7 @@
-"""Custom filters, benchmarks and blocklists that cannot be used as they are given."""
+"""Invalid custom filters, benchmarks and blocklists."""
 
-from tests.refusals.refusal import mapped, opened, refused
-from tests.refusals.scenes import LINES, TOKENIZER, Scene, holding, lines, together
+from tests.refusals.refusal import after_reading, at_start, refused
+from tests.refusals.setups import LINES, TOKENIZER, Setup, all_of, lines, with_file
 
 RUN = "pipelines.wudao --output out"
 TEXT = f"pipelines.text --input in {TOKENIZER} --output out"
@@ -83,7 +83,7 @@ class ListOfBounds(Measured):
 class OneMetric(Measured):
     metrics = 5
 """
-own = together(lines, holding("rules.py", MODULE), holding("broken.py", "import torchr\n"))
+own = all_of(lines, with_file("rules.py", MODULE), with_file("broken.py", "import torchr\n"))
 
 SPECS = (
     "bad=rules:fewer",
@@ -125,14 +125,14 @@ ANSWERS = (
 WORDS = "one two three four five six seven eight nine ten eleven twelve thirteen"
 
 
-def benchmark(name: str, content: str | bytes) -> Scene:
-    return together(lines, holding(name, content))
+def benchmark(name: str, content: str | bytes) -> Setup:
+    return all_of(lines, with_file(name, content))
 
 
-def blocked(content: str) -> Scene:
+def blocked(content: str) -> Setup:
     fields = '{"url": "https://a.org/x", "text"'
     urls = LINES.replace('{"text"', fields)
-    return together(holding("in/a.jsonl", urls), holding("domains", content))
+    return all_of(with_file("in/a.jsonl", urls), with_file("domains", content))
 
 
 JSONL = f"{TEXT} --decontaminate a.jsonl"
@@ -157,30 +157,30 @@ UNREADABLE = {
     "an object": '{"host": "a.org"}',
     "no address": '"page 7"',
 }
-"""By name the value of url in each record."""
+"""The value of `url` in each record, by the name of the row."""
 
 
-def addressed(value: str) -> Scene:
+def addressed(value: str) -> Setup:
     record = f'{{"url": {value}, "text": "words"}}\n'
-    return together(holding("in/a.jsonl", record * 3), holding("domains", "a.org\n"))
+    return all_of(with_file("in/a.jsonl", record * 3), with_file("domains", "a.org\n"))
 
 
 ROWS = (
-    *(opened(name, JSONL, scene=scene) for name, scene in BENCHMARKS.items()),
-    *(opened(name, LIST, scene=scene) for name, scene in BLOCKLISTS.items()),
+    *(at_start(name, JSONL, setup=setup) for name, setup in BENCHMARKS.items()),
+    *(at_start(name, LIST, setup=setup) for name, setup in BLOCKLISTS.items()),
     *(
-        mapped(f"blocklist: a url that is {name}", LIST, scene=addressed(value))
+        after_reading(f"blocklist: a url that is {name}", LIST, setup=addressed(value))
         for name, value in UNREADABLE.items()
     ),
-    *(opened(f"filter {x}", f"{RUN} --filter {x}", scene=own) for x in SPECS),
-    *(mapped(f"filter rules:{x}", f"{TEXT} --filter rules:{x}", scene=own) for x in ANSWERS),
-    refused("clean: an input that is not there", f"{TEXT} --clean code=none", scene=lines),
-    refused("benchmark: not there", JSONL, scene=lines),
-    opened("benchmark: seven words", TXT, scene=benchmark("a.txt", " ".join(WORDS.split()[:7]))),
-    refused("blocklist: not there", f"{TEXT} --url-blocklist none.txt", scene=lines),
+    *(at_start(f"filter {x}", f"{RUN} --filter {x}", setup=own) for x in SPECS),
+    *(after_reading(f"filter rules:{x}", f"{TEXT} --filter rules:{x}", setup=own) for x in ANSWERS),
+    refused("clean: an input that is not there", f"{TEXT} --clean code=none", setup=lines),
+    refused("benchmark: not there", JSONL, setup=lines),
+    at_start("benchmark: seven words", TXT, setup=benchmark("a.txt", " ".join(WORDS.split()[:7]))),
+    refused("blocklist: not there", f"{TEXT} --url-blocklist none.txt", setup=lines),
     refused(
         "blocklist: documents without a url",
         f"{TEXT} --url-blocklist domains",
-        scene=blocked("a.org\n"),
+        setup=blocked("a.org\n"),
     ),
 )

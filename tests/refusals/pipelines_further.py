@@ -1,4 +1,4 @@
-"""Refusals of files edited, damaged or replaced between two commands, and of workers that die."""
+"""Files that are edited, damaged or replaced between two commands, and workers that die."""
 
 import io
 
@@ -9,27 +9,27 @@ from tests.golden.corpus_languages import own_labels
 from tests.refusals.pipelines_datasets import RUN, pages
 from tests.refusals.pipelines_own import own, with_a_line
 from tests.refusals.pipelines_quality import rules
-from tests.refusals.refusal import LISTED, Refusal, mapped, opened, raised, refused
-from tests.refusals.scenes import (
+from tests.refusals.refusal import LISTED, Refusal, after_reading, at_start, in_python, refused
+from tests.refusals.setups import (
     TOKENIZER,
-    Scene,
-    holding,
-    left_by,
+    Setup,
+    after_command,
+    all_of,
     lines,
-    together,
+    with_file,
     wudao,
 )
-from tests.refusals.scenes_shards import consistent, cut, missing, sealed
+from tests.refusals.setups_shards import cut, missing, with_checksum, with_manifest
 
 TEXT = f"pipelines.text --input in {TOKENIZER} --output out"
 MADE = TEXT.replace("--output out", "--output data")
-judged = left_by(f"{MADE} --quality zh=mine:clickbait+glm", rules)
-mapped_only = left_by(f"{RUN} --part 1/1", wudao)
-near = left_by(f"{RUN} --dedup minhash", wudao)
+judged = after_command(f"{MADE} --quality zh=mine:clickbait+glm", rules)
+mapped_only = after_command(f"{RUN} --part 1/1", wudao)
+near = after_command(f"{RUN} --dedup minhash", wudao)
 
 
 def other_metric(content: bytes) -> bytes:
-    """An audit table whose texts were longer."""
+    """Return an audit table with another metric of all texts."""
     audit = pq.read_table(io.BytesIO(content))
     index = audit.schema.get_field_index("glm.chars")
     field = audit.schema.field(index)
@@ -54,72 +54,72 @@ build()
 """
 
 
-def merging(name: str, command: str, *, scene: Scene) -> Refusal:
-    """Return the row of a merge that does not take what was mapped."""
+def merging(name: str, command: str, *, setup: Setup) -> Refusal:
+    """Return the row of a merge that cannot use the processed segments."""
     return refused(
         name,
         command,
-        scene=scene,
-        writes=("data/.work/*",),
-        before=f"{LISTED} .*data/.work/map/.* again$",
+        setup=setup,
+        may_write=("data/.work/*",),
+        output_before=f"{LISTED} .*data/.work/map/.* again$",
     )
 
 
 DIES = "import os\n\n\ndef dies(batch):\n    os._exit(3)\n"
 
 RETHRESHOLD = {
-    "rethreshold: a profile was edited": together(judged, with_a_line("mine.py")),
-    "rethreshold: a profile is gone": together(judged, missing("mine.py")),
-    "rethreshold: other metrics": together(judged, consistent(AUDIT, other_metric)),
-    "rethreshold: the audit table is none": together(
-        judged, consistent(AUDIT, lambda content: content[:-9])
+    "rethreshold: a profile was edited": all_of(judged, with_a_line("mine.py")),
+    "rethreshold: a profile is gone": all_of(judged, missing("mine.py")),
+    "rethreshold: other metrics": all_of(judged, with_checksum(AUDIT, other_metric)),
+    "rethreshold: the audit table is none": all_of(
+        judged, with_checksum(AUDIT, lambda content: content[:-9])
     ),
 }
 
 ROWS = (
     *(
-        refused(name, "pipelines.rethreshold data", scene=scene)
-        for name, scene in RETHRESHOLD.items()
+        refused(name, "pipelines.rethreshold data", setup=setup)
+        for name, setup in RETHRESHOLD.items()
     ),
     refused(
         "two inputs of one name, each of its corpus",
         f"pipelines.text {TOKENIZER} --input a=in --input a=wudao:w",
-        scene=together(lines, holding("w/part-1.json", "[]")),
+        setup=all_of(lines, with_file("w/part-1.json", "[]")),
     ),
     refused(
         "cp_wudao: a place that is not known",
         "pipelines.cp_wudao 1 --input 'a/*/../x/part-*.json'",
-        scene=together(holding("a/b/c"), holding("a/x/part-1.json", "[]")),
+        setup=all_of(with_file("a/b/c"), with_file("a/x/part-1.json", "[]")),
     ),
-    opened(
+    at_start(
         "languages of a model of other labels",
         "pipelines.wudao --output out --lid-model glot.ftz",
-        scene=own_labels,
+        setup=own_labels,
     ),
     merging(
         "part: what was mapped is cut",
         f"{RUN} --part merge",
-        scene=together(mapped_only, cut("data/.work/map/*.json")),
+        setup=all_of(mapped_only, cut("data/.work/map/*.json")),
     ),
     merging(
         "part: tokens that were mapped are cut",
         f"{RUN} --part merge",
-        scene=together(mapped_only, cut("data/.work/map/*.tokens")),
+        setup=all_of(mapped_only, cut("data/.work/map/*.tokens")),
     ),
     refused(
         "append: no bands",
         f"{RUN} --dedup minhash --append",
-        scene=together(
+        setup=all_of(
             near,
             pages("part-2.json", 6, 9),
-            sealed(
+            with_manifest(
                 "generations.0.signatures",
                 lambda tables: [x for x in tables if "exact" in x["path"]],
             ),
         ),
     ),
-    refused("word that is no UTF-8", f"{TEXT} 'in/\udcff'", scene=lines),
-    opened(
+    refused("word that is no UTF-8", f"{TEXT} 'in/\udcff'", setup=lines),
+    at_start(
         "tiktoken that cannot be fetched",
         "pipelines.wudao --output out --tokenizer tiktoken:gpt2",
         env={
@@ -128,34 +128,34 @@ ROWS = (
             "TIKTOKEN_CACHE_DIR": "",
         },
     ),
-    opened(
+    at_start(
         "perplexity of one file",
         "pipelines.wudao --output out --perplexity 'zh=k<=9'",
-        scene=holding("k"),
-        needs="kenlm",
+        setup=with_file("k"),
+        requires="kenlm",
     ),
-    opened(
+    at_start(
         "perplexity with a folder of cutoffs",
         "pipelines.wudao --output out --perplexity 'zh=k+k<=in:head'",
-        scene=together(lines, holding("k")),
-        needs="kenlm",
+        setup=all_of(lines, with_file("k")),
+        requires="kenlm",
     ),
     refused(
         "train_tokenizer: no text",
         "pipelines.train_tokenizer --corpus text --input in --output a.model --vocab-size 300",
-        scene=holding("in/a.jsonl", '{"text": ""}\n'),
-        before="^pipelines.train_tokenizer: reading ",
+        setup=with_file("in/a.jsonl", '{"text": ""}\n'),
+        output_before="^pipelines.train_tokenizer: reading ",
     ),
-    mapped(
+    after_reading(
         "filter that ends its process",
         f"{TEXT} --workers 1 --filter rules:dies",
-        scene=together(lines, holding("rules.py", DIES)),
+        setup=all_of(lines, with_file("rules.py", DIES)),
     ),
-    raised(
+    in_python(
         "build of a corpus that is edited meanwhile",
         TWICE,
-        scene=own("spec()"),
-        writes=("*",),
-        before="merge 100 %",
+        setup=own("spec()"),
+        may_write=("*",),
+        output_before="merge 100 %",
     ),
 )

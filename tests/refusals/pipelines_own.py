@@ -1,19 +1,19 @@
-"""Custom corpora that fail, libraries that are not there, and datasets in other hands."""
+"""Custom corpora that fail, missing libraries, and datasets that another process writes."""
 
 import fcntl
 import os
 from pathlib import Path
 
-from tests.refusals.refusal import mapped, opened, refused
-from tests.refusals.scenes import (
+from tests.refusals.refusal import after_reading, at_start, refused
+from tests.refusals.setups import (
     TOKENIZER,
-    Scene,
+    Setup,
+    after_command,
+    all_of,
     dataset,
-    holding,
-    left_by,
-    together,
+    with_file,
 )
-from tests.refusals.scenes_shards import edited, missing
+from tests.refusals.setups_shards import edited, missing
 
 OWN = """
 from pipelines.corpus import BrokenRecord, Document, InputFormat, Options, CorpusSpec, Rejected
@@ -64,10 +64,10 @@ CORPUS = CORPUS_HERE
 """
 
 
-def own(spec: str, pages: bytes = b"one note%%another note") -> Scene:
+def own(spec: str, pages: bytes = b"one note%%another note") -> Setup:
     """A corpus module with the description that an expression makes, and an input of it."""
     module = OWN.replace("CORPUS_HERE", spec)
-    return together(holding("notes.py", module), holding("in/a.pages", pages))
+    return all_of(with_file("notes.py", module), with_file("in/a.pages", pages))
 
 
 RUN = f"pipelines.text --input n=notes:in {TOKENIZER} --output out --languages all"
@@ -80,8 +80,8 @@ CORPORA = {
     "records of no byte": own(
         "spec(input_format=InputFormat(text_fields=('a',), max_record_bytes=0))"
     ),
-    "package is missing": together(
-        holding("notes.py", "import torchr\n"), holding("in/a.pages", "x")
+    "package is missing": all_of(
+        with_file("notes.py", "import torchr\n"), with_file("in/a.pages", "x")
     ),
 }
 MAKING = {
@@ -97,9 +97,9 @@ READING = {
 }
 
 
-def without(module: str) -> Scene:
-    """A module of this name that cannot be imported."""
-    return holding(f"{module}.py", "raise ImportError('it is broken')\n")
+def without(module: str) -> Setup:
+    """Write a module of this name that cannot be imported."""
+    return with_file(f"{module}.py", "raise ImportError('it is broken')\n")
 
 
 LIBRARIES = {
@@ -111,17 +111,17 @@ LIBRARIES = {
 }
 
 
-def with_a_line(module: str) -> Scene:
-    """A module that was edited since."""
+def with_a_line(module: str) -> Setup:
+    """Edit a module."""
     return edited(module, lambda content: content + b"# edited\n")
 
 
 MADE = RUN.replace("--output out", "--output data")
-own_dataset = left_by(MADE, own("spec()"))
+own_dataset = after_command(MADE, own("spec()"))
 
 
 def being_written(folder: Path) -> None:
-    """Another process writes the dataset."""
+    """Lock the dataset, as another process that writes it does."""
     (folder / "data").mkdir(exist_ok=True)
     held = os.open(folder / "data" / ".lock", os.O_RDWR | os.O_CREAT)  # until this process ends
     fcntl.flock(held, fcntl.LOCK_EX)
@@ -132,21 +132,21 @@ def being_written(folder: Path) -> None:
 DATA = f"pipelines.wudao --input in {TOKENIZER} --output data"
 
 ROWS = (
-    *(refused(f"own corpus: {x}", RUN, scene=scene) for x, scene in CORPORA.items()),
-    *(opened(f"own corpus: {x}", RUN, scene=scene) for x, scene in MAKING.items()),
-    *(mapped(f"own corpus: {x}", RUN, scene=scene) for x, scene in READING.items()),
+    *(refused(f"own corpus: {x}", RUN, setup=setup) for x, setup in CORPORA.items()),
+    *(at_start(f"own corpus: {x}", RUN, setup=setup) for x, setup in MAKING.items()),
+    *(after_reading(f"own corpus: {x}", RUN, setup=setup) for x, setup in READING.items()),
     *(
-        refused(f"without {x}", command, scene=scene, process=True)
-        for x, (command, scene) in LIBRARIES.items()
+        refused(f"without {x}", command, setup=setup, new_process=True)
+        for x, (command, setup) in LIBRARIES.items()
     ),
-    refused("own corpus: edited since", MADE, scene=together(own_dataset, with_a_line("notes.py"))),
-    refused("own corpus: gone since", MADE, scene=together(own_dataset, missing("notes.py"))),
-    refused("being written: append", f"{DATA} --append", scene=together(dataset, being_written)),
-    opened(
+    refused("own corpus: edited since", MADE, setup=all_of(own_dataset, with_a_line("notes.py"))),
+    refused("own corpus: gone since", MADE, setup=all_of(own_dataset, missing("notes.py"))),
+    refused("being written: append", f"{DATA} --append", setup=all_of(dataset, being_written)),
+    at_start(
         "without kenlm",
         "pipelines.wudao --output out --perplexity 'zh=k+p<=9'",
-        scene=together(without("kenlm"), holding("k"), holding("p")),
-        process=True,
+        setup=all_of(without("kenlm"), with_file("k"), with_file("p")),
+        new_process=True,
     ),
-    refused("without numba", "pipelines.steps.compile", scene=without("numba"), process=True),
+    refused("without numba", "pipelines.steps.compile", setup=without("numba"), new_process=True),
 )

@@ -1,7 +1,7 @@
-"""Refusals of calls from Python, besides those of the golden row `called`."""
+"""Invalid calls from Python; the golden row `called` has more."""
 
-from tests.refusals.refusal import raised
-from tests.refusals.scenes import lines
+from tests.refusals.refusal import in_python
+from tests.refusals.setups import lines
 
 BUILD = (
     "filter='__main__:no_ads'",
@@ -17,8 +17,8 @@ BUILD = (
 
 ROWS = (
     *(
-        raised(f"build({x})", f"import pipelines\npipelines.build('wudao', {x})", scene=lines)
+        in_python(f"build({x})", f"import pipelines\npipelines.build('wudao', {x})", setup=lines)
         for x in BUILD
     ),
-    raised("pipelines.bild", "import pipelines\npipelines.bild", code=1),
+    in_python("pipelines.bild", "import pipelines\npipelines.bild", code=1),
 )

@@ -1,4 +1,4 @@
-"""Languages, quality profiles, classifiers and perplexity that cannot be used as they are given."""
+"""Invalid languages, quality profiles, classifiers and perplexity models."""
 
 import struct
 from collections.abc import Mapping
@@ -6,8 +6,8 @@ from pathlib import Path
 
 from pipelines.steps.langid import installed_model
 from tests.golden.corpus_models import language_model
-from tests.refusals.refusal import mapped, opened, refused
-from tests.refusals.scenes import MODEL, TOKENIZER, Scene, holding, lines, together
+from tests.refusals.refusal import after_reading, at_start, refused
+from tests.refusals.setups import MODEL, TOKENIZER, Setup, all_of, lines, with_file
 
 RUN = "pipelines.wudao --output out"
 TEXT = f"pipelines.text --input in {TOKENIZER} --output out"
@@ -52,25 +52,25 @@ class Broken:
     def __init__(self):
         1 / 0
 """
-rules = together(lines, holding("mine.py", RULES))
+rules = all_of(lines, with_file("mine.py", RULES))
 
 
 def lid() -> bytes:
-    """The language model that is installed."""
+    """Return the installed language model."""
     return installed_model().read_bytes()
 
 
-def model(content: bytes) -> Scene:
-    return holding("own.bin", content)
+def model(content: bytes) -> Setup:
+    return with_file("own.bin", content)
 
 
 DIMENSIONS, LOSS, KIND, BUCKETS, LONGEST = 8, 32, 36, 40, 48
 LABELS = 72
-"""Where a fastText model has these numbers."""
+"""Offsets of these numbers in a fastText model."""
 
 
-def patched(changes: Mapping[int, int]) -> Scene:
-    """The scene of the language model with other numbers at some places."""
+def patched(changes: Mapping[int, int]) -> Setup:
+    """Return the setup of the language model with other numbers at some offsets."""
 
     def fill(folder: Path) -> None:
         content = bytearray(lid())
@@ -92,7 +92,7 @@ def two_models(folder: Path) -> None:
 
 PIECES = MODEL.read_bytes()
 CUTOFFS = "percentile,zh,en,ko\n30,210.5,300,inf\n60,0,nan,9\n"
-cutoffs = together(language_model, holding("cutoff.csv", CUTOFFS))
+cutoffs = all_of(language_model, with_file("cutoff.csv", CUTOFFS))
 
 QUALITY = (
     "gofer",
@@ -182,37 +182,40 @@ AT_ONCE = (
     "--perplexity 'zh=one.arpa.bin<=800'",
     "--perplexity 'zh=letters.arpa+none.model'",
 )
-"""Refusals before anything is made."""
+"""Flags that are refused before the output is created."""
 
 ROWS = (
-    *(opened(f"quality {x}", f"{RUN} --quality {x}") for x in QUALITY),
-    *(opened(f"flags {x}", f"{RUN} {x}") for x in THRESHOLDS),
-    *(opened(f"languages {x}", f"{RUN} --languages {x}") for x in LANGUAGES),
-    *(opened(f"own {x}", f"{RUN} --quality {x}", scene=rules) for x in OWN),
-    *(mapped(f"own {x}", f"{TEXT} --quality {x}", scene=rules) for x in MEASURING),
-    *(opened(f"classifier {x}", f"{RUN} --classifier {x}", scene=two_models) for x in CLASSIFIERS),
+    *(at_start(f"quality {x}", f"{RUN} --quality {x}") for x in QUALITY),
+    *(at_start(f"flags {x}", f"{RUN} {x}") for x in THRESHOLDS),
+    *(at_start(f"languages {x}", f"{RUN} --languages {x}") for x in LANGUAGES),
+    *(at_start(f"own {x}", f"{RUN} --quality {x}", setup=rules) for x in OWN),
+    *(after_reading(f"own {x}", f"{TEXT} --quality {x}", setup=rules) for x in MEASURING),
     *(
-        opened(f"classifier {x}", f"{RUN} --classifier 'own.bin:en>=0.4'", scene=scene)
-        for x, scene in BROKEN.items()
+        at_start(f"classifier {x}", f"{RUN} --classifier {x}", setup=two_models)
+        for x in CLASSIFIERS
     ),
     *(
-        opened(
+        at_start(f"classifier {x}", f"{RUN} --classifier 'own.bin:en>=0.4'", setup=setup)
+        for x, setup in BROKEN.items()
+    ),
+    *(
+        at_start(
             f"perplexity {x}",
             f"{RUN} --perplexity {x}",
-            scene=together(cutoffs, holding("q.model", PIECES)),
-            needs="kenlm",
+            setup=all_of(cutoffs, with_file("q.model", PIECES)),
+            requires="kenlm",
         )
         for x in PERPLEXITY
     ),
     *(
-        refused(x, f"{RUN} {x}", scene=together(cutoffs, two_models, holding("q.model", PIECES)))
+        refused(x, f"{RUN} {x}", setup=all_of(cutoffs, two_models, with_file("q.model", PIECES)))
         for x in AT_ONCE
     ),
     refused("lid: not there", f"{RUN} --lid-model none.bin"),
-    opened(
+    at_start(
         "lid: cut off",
         f"{RUN} --lid-model own.bin",
-        scene=lambda folder: (folder / "own.bin").write_bytes(lid()[:5000]),
+        setup=lambda folder: (folder / "own.bin").write_bytes(lid()[:5000]),
     ),
-    opened("lid: a folder", f"{RUN} --lid-model in", scene=lines),
+    at_start("lid: a folder", f"{RUN} --lid-model in", setup=lines),
 )

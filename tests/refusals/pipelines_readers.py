@@ -1,4 +1,4 @@
-"""Files that are broken, or something else than their names say."""
+"""Files that are damaged, or in another format than their names say."""
 
 import bz2
 import gzip
@@ -9,8 +9,8 @@ from functools import cache
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from tests.refusals.refusal import Accepted, begun, mapped, refused
-from tests.refusals.scenes import LINES, PAGES, TOKENIZER, Scene, holding, page, together
+from tests.refusals.refusal import Accepted, after_listing, after_reading, refused
+from tests.refusals.setups import LINES, PAGES, TOKENIZER, Setup, all_of, page, with_file
 
 OUT = f"{TOKENIZER} --output out"
 TEXT = f"pipelines.text {OUT} --input in"
@@ -22,17 +22,17 @@ OBJECT = b'{"text": "a"}\n'
 BAD = b"rubbish\n"
 
 
-def text(name: str, content: bytes | str) -> Scene:
-    return holding(f"in/{name}", content)
+def text(name: str, content: bytes | str) -> Setup:
+    return with_file(f"in/{name}", content)
 
 
-def wudao(content: bytes | str) -> Scene:
-    return holding("in/part-1.json", content)
+def wudao(content: bytes | str) -> Setup:
+    return with_file("in/part-1.json", content)
 
 
 @cache
 def table(**columns: str) -> bytes:
-    """The bytes of a Parquet file of six rows of three groups, whose columns are named as given."""
+    """Return a Parquet file with six rows in three groups, and columns of these names."""
     written = io.BytesIO()
     texts = [page(number)["content"] for number in range(6)]
     pq.write_table(pa.table({name: texts for name in columns.values()}), written, row_group_size=2)
@@ -40,7 +40,7 @@ def table(**columns: str) -> bytes:
 
 
 def long_row() -> bytes:
-    """The bytes of a Parquet file of 300 short rows and a long one."""
+    """Return a Parquet file with 300 short rows and a long one."""
     written = io.BytesIO()
     pq.write_table(
         pa.table({"text": ["A short text in a few words."] * 300 + ["x" * 99_999]}), written
@@ -49,18 +49,18 @@ def long_row() -> bytes:
 
 
 def null_rows() -> bytes:
-    """The bytes of a Parquet file of two rows without a text."""
+    """Return a Parquet file with two rows without a text."""
     written = io.BytesIO()
     pq.write_table(pa.table({"text": pa.nulls(2, pa.string()), "id": ["a", "b"]}), written)
     return written.getvalue()
 
 
-def parquet(content: bytes) -> Scene:
+def parquet(content: bytes) -> Setup:
     return text("a.parquet", content)
 
 
 def some_broken(of: int) -> bytes:
-    """Lines of which one is broken."""
+    """Return a number of lines, the last of which is invalid."""
     lines = LINES.encode().splitlines(keepends=True)
     return b"".join([*(lines * of)[: of - 1], BAD])
 
@@ -101,7 +101,7 @@ DAMAGE = {
     "cut: an array in a record": text("a.json", PAGES_OPEN[:-40]),
     "cut: an array in an archive": text("a.json.gz", gzip.compress(PAGES_OPEN, mtime=0)[:-20]),
     "cut: an archive that is damaged": text("a.jsonl.bz2", bz2.compress(LINES.encode()) + b"x" * 9),
-    "cut: two files": together(text("a.jsonl.gz", CUT), text("b.json", PAGES_OPEN)),
+    "cut: two files": all_of(text("a.jsonl.gz", CUT), text("b.json", PAGES_OPEN)),
     "damage: no field of text": text("a.jsonl", '{"body": "a"}\n' * 3),
     "damage: text that is a number": text("a.jsonl", '{"text": 5}\n' * 3),
 }
@@ -115,16 +115,16 @@ FIRST = {
     "one of two files is good": {"a": BODY * 5000, "b": '{"text": "good"}\n'},
     "one is empty": {"a": '{"text": ""}\n'},
 }
-"""By name the records of some files, of which the first are looked at."""
+"""The records of some files, by the name of the row; a run checks the first records."""
 
 DRIFT = {
-    "another field": together(text("a.jsonl", LINES), text("b.jsonl", TITLED * 3)),
+    "another field": all_of(text("a.jsonl", LINES), text("b.jsonl", TITLED * 3)),
     "null": text("a.jsonl", LINES + '{"text": null, "id": "x"}\n' * 3),
     "a comma behind": text("a.jsonl", LINES + '{"text": "a"},\n' * 3),
     "a comment": text("a.jsonl", LINES + "// of May\n" * 3),
-    "rows without a text": together(text("b.jsonl", LINES), parquet(null_rows())),
+    "rows without a text": all_of(text("b.jsonl", LINES), parquet(null_rows())),
 }
-"""Files of which some records cannot be read."""
+"""Files with some invalid records."""
 
 SHAPES = {
     "columns of pandas": text("a.json", '{"text": {"0": "one text", "1": "another"}}'),
@@ -132,10 +132,10 @@ SHAPES = {
     "texts by their names": text("a.json", '{"a.txt": "one text", "b.txt": "another"}'),
     "a field of few records": text("a.jsonl", '{"a": 1}\n' * 3 + '{"a": 1, "note": "a text"}\n'),
 }
-"""Files of records in another shape, none of which can be read."""
+"""Files of records in another format, none of which can be read."""
 
 FIELDS = {"sumary": TITLED, "meta": INNER}
-"""By --text-field a record without that text."""
+"""A record without the text field, by the value of --text-field."""
 
 
 LACKING = {
@@ -144,11 +144,11 @@ LACKING = {
     "--id-field key": '{"text": "a", "id": 1}\n',
     "--id-field key --max-reject-rate 1": '{"body": "a"}\n{"text": "a"}\n',
 }
-"""By flags a record without the field that they name."""
+"""A record without the field that the flags name, by the flags."""
 
 
-def files(contents: Mapping[str, str]) -> Scene:
-    return together(*(text(f"{name}.jsonl", content) for name, content in contents.items()))
+def files(contents: Mapping[str, str]) -> Setup:
+    return all_of(*(text(f"{name}.jsonl", content) for name, content in contents.items()))
 
 
 ARCHIVES = {
@@ -158,115 +158,120 @@ ARCHIVES = {
     "zstd": b"\x28\xb5\x2f\xfd\x00",
     "bzip2": bz2.compress(b"[]"),
 }
-"""Archives by their first bytes."""
+"""The first bytes of archives, by their kind."""
 
 ROWS = (
-    *(begun(f"array: {kind}", WUDAO, scene=wudao(content)) for kind, content in ARCHIVES.items()),
-    *(begun(name, WUDAO, scene=scene) for name, scene in ARRAYS.items()),
-    *(begun(name, TEXT, scene=scene) for name, scene in FILES.items()),
-    *(mapped(name, TEXT, scene=scene) for name, scene in DAMAGE.items()),
-    *(mapped(f"first: {name}", TEXT, scene=files(each)) for name, each in FIRST.items()),
     *(
-        mapped(f"field {name}", f"{TEXT} --text-field {name}", scene=text("a.jsonl", record))
+        after_listing(f"array: {kind}", WUDAO, setup=wudao(content))
+        for kind, content in ARCHIVES.items()
+    ),
+    *(after_listing(name, WUDAO, setup=setup) for name, setup in ARRAYS.items()),
+    *(after_listing(name, TEXT, setup=setup) for name, setup in FILES.items()),
+    *(after_reading(name, TEXT, setup=setup) for name, setup in DAMAGE.items()),
+    *(after_reading(f"first: {name}", TEXT, setup=files(each)) for name, each in FIRST.items()),
+    *(
+        after_reading(f"field {name}", f"{TEXT} --text-field {name}", setup=text("a.jsonl", record))
         for name, record in FIELDS.items()
     ),
     *(
-        mapped(f"lacking {flags}", f"{TEXT} {flags}", scene=text("a.jsonl", record))
+        after_reading(f"lacking {flags}", f"{TEXT} {flags}", setup=text("a.jsonl", record))
         for flags, record in LACKING.items()
     ),
     Accepted(
         name="lacking a field in one of two sources",
         command=f"pipelines.text {OUT} --input x=good --input y=in --provenance url "
         "--languages all --language-threshold 0 --validation 0",
-        scene=together(
+        setup=all_of(
             text("a.jsonl", OBJECT),
-            holding("good/a.jsonl", '{"text": "b"}\n' * 999 + '{"text": "c", "url": null}\n'),
+            with_file("good/a.jsonl", '{"text": "b"}\n' * 999 + '{"text": "c", "url": null}\n'),
         ),
-        says=r"--provenance url: there is no field url in the first record of the source 'y'",
+        message=r"--provenance url: there is no field url in the first record of the source 'y'",
     ),
-    mapped(
+    after_reading(
         "first: of two sources",
         f"pipelines.text {OUT} --input x=good --input y=in",
-        scene=together(text("a.jsonl", BODY), holding("good/a.jsonl", LINES)),
+        setup=all_of(text("a.jsonl", BODY), with_file("good/a.jsonl", LINES)),
     ),
-    mapped("array: GB 18030", WUDAO, scene=wudao(PAGES.encode("gb18030"))),
-    mapped("array: empty", WUDAO, scene=wudao(b"[]"), found="0 documents | 0 kept | 0 dropped"),
-    begun(
+    after_reading("array: GB 18030", WUDAO, setup=wudao(PAGES.encode("gb18030"))),
+    after_reading(
+        "array: empty", WUDAO, setup=wudao(b"[]"), found="0 documents | 0 kept | 0 dropped"
+    ),
+    after_listing(
         "parquet: a column that the schema says has no nulls, and the row groups that it has",
         TEXT,
-        scene=parquet(table(a="text").replace(b"%\x02\x18\x04text", b"%\x00\x18\x04text")),
+        setup=parquet(table(a="text").replace(b"%\x02\x18\x04text", b"%\x00\x18\x04text")),
     ),
     refused(
-        "parquet: packed", TEXT, scene=text("a.parquet.gz", gzip.compress(table(a="text"), mtime=0))
+        "parquet: packed", TEXT, setup=text("a.parquet.gz", gzip.compress(table(a="text"), mtime=0))
     ),
-    begun(
+    after_listing(
         "parquet: packed, by its first bytes",
         f"{TEXT}/a.gz",
-        scene=text("a.gz", gzip.compress(table(a="text"), mtime=0)),
+        setup=text("a.gz", gzip.compress(table(a="text"), mtime=0)),
     ),
-    begun("unknown: CSV", f"{TEXT}/notes.csv", scene=text("notes.csv", "text\nx\n")),
-    mapped(
+    after_listing("unknown: CSV", f"{TEXT}/notes.csv", setup=text("notes.csv", "text\nx\n")),
+    after_reading(
         "damage: just above 1 %",
         TEXT,
-        scene=text("a.jsonl", some_broken(99)),
+        setup=text("a.jsonl", some_broken(99)),
         found="99 documents | 6 kept | 93 dropped",
     ),
-    mapped(
+    after_reading(
         "damage: one long record of many",
         f"{TEXT} --max-record-bytes 5000",
-        scene=text("a.jsonl", LINES * 40 + BODY.replace("bad", "x" * 99_999)),
+        setup=text("a.jsonl", LINES * 40 + BODY.replace("bad", "x" * 99_999)),
         found="241 documents | 6 kept | 235 dropped",
     ),
-    mapped(
+    after_reading(
         "damage: one long row of many",
         f"{TEXT} --max-record-bytes 5000",
-        scene=parquet(long_row()),
+        setup=parquet(long_row()),
         found="301 documents | 1 kept | 300 dropped",
     ),
-    *(mapped(f"shape: {name}", TEXT, scene=scene) for name, scene in SHAPES.items()),
-    begun(
+    *(after_reading(f"shape: {name}", TEXT, setup=setup) for name, setup in SHAPES.items()),
+    after_listing(
         "arrow: cut off within its schema",
         TEXT,
-        scene=text("a.arrow", b"\xff\xff\xff\xff\x80\x00\x00\x00" + b"x" * 20),
+        setup=text("a.arrow", b"\xff\xff\xff\xff\x80\x00\x00\x00" + b"x" * 20),
     ),
     Accepted(
         name="lines that look like a wrapped text",
         command=TEXT,
-        scene=text(
+        setup=text(
             "a.txt", "It was a morning in spring when the old captain\nof the ship went " * 9
         ),
-        says=r"each line of \S*a\.txt becomes a document, and they look like parts of one text",
+        message=r"each line of \S*a\.txt becomes a document, and they look like parts of one text",
     ),
-    *(mapped(f"some unread: {name}", TEXT, scene=scene) for name, scene in DRIFT.items()),
-    mapped(
+    *(after_reading(f"some unread: {name}", TEXT, setup=setup) for name, setup in DRIFT.items()),
+    after_reading(
         "nothing left: quality",
         f"{TEXT} --quality en=gopher",
-        scene=text("a.jsonl", '{"text": "An English sentence that nobody asked for."}\n'),
+        setup=text("a.jsonl", '{"text": "An English sentence that nobody asked for."}\n'),
         found="1 documents | 0 kept | 1 dropped",
     ),
     Accepted(
         name="cut: archives and arrays are read as far as possible",
         command=f"{TEXT} --skip-unreadable",
-        scene=together(
+        setup=all_of(
             text("a.jsonl.gz", CUT),
             text("b.json", PAGES_OPEN),
             text("c.parquet", table(a="text")[:-100]),
             text("d.jsonl", LINES),
         ),
-        says=r"1 files or folders cannot be read and are left out: .*c\.parquet cannot be read as "
-        r"Parquet: .*2 input files are incomplete and were read as far as possible .*"
+        message=r"1 files or folders cannot be read and are left out: .*c\.parquet cannot be read "
+        r"as Parquet: .*2 input files are incomplete and were read as far as possible .*"
         r"a\.jsonl\.gz is cut off: .*b\.json holds a JSON array that is not closed: ",
     ),
     Accepted(
         name="damage: 1 % of the records",
         command=TEXT,
-        scene=text("a.jsonl", some_broken(100)),
-        says="100 read = 6 kept",
+        setup=text("a.jsonl", some_broken(100)),
+        message="100 read = 6 kept",
     ),
-    mapped(
+    after_reading(
         "nothing left: another language",
         f"{TEXT} --languages ja",
-        scene=text("a.jsonl", LINES),
+        setup=text("a.jsonl", LINES),
         found="6 documents | 0 kept | 6 dropped",
     ),
 )

@@ -1,4 +1,4 @@
-"""Tokenizers that are named badly, are missing, damaged, or of another kind than the spec says."""
+"""Tokenizers that are misspelt, missing, damaged, or of another kind than the flag says."""
 
 import base64
 import json
@@ -12,8 +12,8 @@ from typing import Any
 import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
-from tests.refusals.refusal import opened, refused
-from tests.refusals.scenes import MODEL, Scene, holding, lines, together
+from tests.refusals.refusal import at_start, refused
+from tests.refusals.setups import MODEL, Setup, all_of, lines, with_file
 
 RUN = "pipelines.wudao --output out --tokenizer"
 HF = f"{RUN} hf:tokenizer.json"
@@ -24,7 +24,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 @cache
 def byte_level() -> str:
-    """The JSON of a model of bytes with two merges and the tokens of an end and a beginning."""
+    """Return the JSON of a byte-level model with two merges and two special tokens."""
     pieces = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {piece: number for number, piece in enumerate([*pieces, "th", "the"])}
     library = tokenizers.Tokenizer(models.BPE(vocabulary, [("t", "h"), ("th", "e")]))
@@ -35,15 +35,15 @@ def byte_level() -> str:
 
 
 def bert(words: list[str]) -> str:
-    """The JSON of a model of whole words."""
+    """Return the JSON of a model of whole words."""
     vocabulary = {word: number for number, word in enumerate(words)}
     library = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     return library.to_str()
 
 
-def changed(change: Callable[[dict[str, Any]], object]) -> Scene:
-    """The scene of the model of bytes with a change in its JSON."""
+def changed(change: Callable[[dict[str, Any]], object]) -> Setup:
+    """Return the setup of the byte-level model with a change in its JSON."""
 
     def fill(folder: Path) -> None:
         description = json.loads(byte_level())
@@ -53,30 +53,30 @@ def changed(change: Callable[[dict[str, Any]], object]) -> Scene:
     return fill
 
 
-def numbered(**ids: int) -> Scene:
-    """The scene of the model of bytes with other ids of some pieces."""
+def numbered(**ids: int) -> Setup:
+    """Return the setup of the byte-level model with other ids of some pieces."""
     return changed(lambda description: description["model"]["vocab"].update(ids))
 
 
-def hf(content: str | bytes) -> Scene:
-    return holding("tokenizer.json", content)
+def hf(content: str | bytes) -> Setup:
+    return with_file("tokenizer.json", content)
 
 
-def ranks(numbers: Mapping[bytes, int]) -> Scene:
+def ranks(numbers: Mapping[bytes, int]) -> Setup:
     rows = (base64.b64encode(piece) + b" %d\n" % number for piece, number in numbers.items())
-    return holding("r50k_base.tiktoken", b"".join(rows))
+    return with_file("r50k_base.tiktoken", b"".join(rows))
 
 
 BYTES = {bytes([number]): number for number in range(256)}
 
 
-def gpt2(merges: str, vocabulary: str) -> Scene:
-    return together(holding("merges.txt", merges), holding("vocab.json", vocabulary))
+def gpt2(merges: str, vocabulary: str) -> Setup:
+    return all_of(with_file("merges.txt", merges), with_file("vocab.json", vocabulary))
 
 
-def bert_lines(text: str | bytes, config: str | None = None) -> Scene:
-    more = [holding("tokenizer_config.json", config)] if config is not None else []
-    return together(holding("vocab.txt", text), *more)
+def bert_lines(text: str | bytes, config: str | None = None) -> Setup:
+    more = [with_file("tokenizer_config.json", config)] if config is not None else []
+    return all_of(with_file("vocab.txt", text), *more)
 
 
 def folder_of_models(folder: Path) -> None:
@@ -84,7 +84,7 @@ def folder_of_models(folder: Path) -> None:
     (folder / "models" / "glm.model").write_bytes(MODEL.read_bytes())
 
 
-def as_pipe(path: str) -> Scene:
+def as_pipe(path: str) -> Setup:
     return lambda folder: os.mkfifo(folder / path)
 
 
@@ -92,7 +92,7 @@ WORDS = "".join(f"{word}\n" for word in [*SPECIAL, "the", "dog", "##s"])
 
 RANKS = {
     "ranks that are a pipe": as_pipe("r50k_base.tiktoken"),
-    "ranks: a text": holding("r50k_base.tiktoken", "not a model"),
+    "ranks: a text": with_file("r50k_base.tiktoken", "not a model"),
     "ranks: a byte missing": ranks({x: n for x, n in BYTES.items() if n}),
     "ranks: ids twice": ranks({x: n // 2 for x, n in BYTES.items()}),
     "ranks: the id of the end": ranks({**BYTES, b"ab": 50256}),
@@ -116,25 +116,25 @@ ENDS = {
     "end: a piece of texts": ("hf:tokenizer.json --eos the", hf(byte_level())),
     "end: a piece of a model": (
         "sentencepiece:a.model --eos a",
-        holding("a.model", MODEL.read_bytes()),
+        with_file("a.model", MODEL.read_bytes()),
     ),
     "end: of an encoding": ("tiktoken:r50k_base.tiktoken --eos '</s>'", ranks(BYTES)),
     "end: config cut off": (
         "hf:tokenizer.json",
-        together(
+        all_of(
             changed(lambda description: description.update(added_tokens=[])),
-            holding("tokenizer_config.json", "{"),
+            with_file("tokenizer_config.json", "{"),
         ),
     ),
     "end: config of another type": (
         "hf:tokenizer.json",
-        together(
+        all_of(
             changed(lambda description: description.update(added_tokens=[])),
-            holding("tokenizer_config.json", '{"eos_token": {"text": "the"}}'),
+            with_file("tokenizer_config.json", '{"eos_token": {"text": "the"}}'),
         ),
     ),
 }
-"""The values of --tokenizer and --eos, and the files that are there."""
+"""The values of --tokenizer and --eos, and the setup."""
 
 VOCABULARIES = {
     "vocab: two special tokens missing": bert_lines("[PAD]\n[CLS]\n[SEP]\na\n"),
@@ -165,16 +165,16 @@ ELSEWHERE = {
 
 OF_ANY_KIND = {
     "tiktoken of an unknown encoding": ("tiktoken:gpt5", lines),
-    "model: a text": ("sentencepiece:a.model", holding("a.model", "not a model")),
-    "model: JSON by its name": ("sentencepiece:x.json", holding("x.json", "not a model")),
-    "json: a model by its name": ("hf:x.model", holding("x.model", "no model of this kind")),
-    "ranks: of an unknown name": ("tiktoken:mine.tiktoken", holding("mine.tiktoken", "YQ== 0\n")),
-    "ranks: of an unknown ending": ("tiktoken:mine.bin", holding("mine.bin", "YQ== 0\n")),
-    "merges: without a vocabulary": ("tiktoken:merges.txt", holding("merges.txt", "t h\n")),
+    "model: a text": ("sentencepiece:a.model", with_file("a.model", "not a model")),
+    "model: JSON by its name": ("sentencepiece:x.json", with_file("x.json", "not a model")),
+    "json: a model by its name": ("hf:x.model", with_file("x.model", "no model of this kind")),
+    "ranks: of an unknown name": ("tiktoken:mine.tiktoken", with_file("mine.tiktoken", "YQ== 0\n")),
+    "ranks: of an unknown ending": ("tiktoken:mine.bin", with_file("mine.bin", "YQ== 0\n")),
+    "merges: without a vocabulary": ("tiktoken:merges.txt", with_file("merges.txt", "t h\n")),
     "merges: a vocabulary that is no JSON": ("tiktoken:merges.txt", gpt2("t h\n", "x")),
     "merges: in another order": ("tiktoken:merges.txt", gpt2("t h\n", '{"t": 0, "h": 1}')),
 }
-"""The value of --tokenizer, and the files that are there."""
+"""The value of --tokenizer, and the setup."""
 
 _WARNED = {
     **dict.fromkeys(
@@ -188,24 +188,24 @@ _WARNED = {
     ),
     "json: two pieces of one id": "is not used",
 }
-"""The log before a file is refused."""
+"""The output before the message, where there is some."""
 
 ROWS = (
     *(
-        refused(command.replace(str(MODEL), "MODEL"), command, scene=scene)
-        for command, scene in {**dict.fromkeys(COMMANDS, lines), **ELSEWHERE}.items()
+        refused(command.replace(str(MODEL), "MODEL"), command, setup=setup)
+        for command, setup in {**dict.fromkeys(COMMANDS, lines), **ELSEWHERE}.items()
     ),
     *(
-        replace(opened(name, R50K, scene=scene), before=_WARNED.get(name, ""))
-        for name, scene in RANKS.items()
+        replace(at_start(name, R50K, setup=setup), output_before=_WARNED.get(name, ""))
+        for name, setup in RANKS.items()
     ),
     *(
-        replace(opened(name, HF, scene=scene), before=_WARNED.get(name, ""))
-        for name, scene in HUGGING_FACE.items()
+        replace(at_start(name, HF, setup=setup), output_before=_WARNED.get(name, ""))
+        for name, setup in HUGGING_FACE.items()
     ),
-    *(opened(name, VOCAB, scene=scene) for name, scene in VOCABULARIES.items()),
+    *(at_start(name, VOCAB, setup=setup) for name, setup in VOCABULARIES.items()),
     *(
-        opened(name, f"{RUN} {spec}", scene=scene)
-        for name, (spec, scene) in {**OF_ANY_KIND, **ENDS}.items()
+        at_start(name, f"{RUN} {spec}", setup=setup)
+        for name, (spec, setup) in {**OF_ANY_KIND, **ENDS}.items()
     ),
 )

@@ -1,8 +1,8 @@
-"""Transforms that cannot be made or composed, and pipelines of them that fail as they run."""
+"""Transforms with invalid arguments or inputs, and pipelines that fail as they run."""
 
 from tests.refusals.pipelines_tokenizers import changed
-from tests.refusals.refusal import raised
-from tests.refusals.scenes import MODEL, dataset, holding, together
+from tests.refusals.refusal import in_python
+from tests.refusals.setups import MODEL, all_of, dataset, with_file
 
 PIPE = f"""
 import logging
@@ -101,13 +101,13 @@ FLATTENED = (
     " | write())",
     "kept = tokens(); run(kept | write(dropped=[kept | batch(lambda b: b)]))",
 )
-scene = together(
+setup = all_of(
     dataset,
     changed(lambda _: None),
-    holding("rules.py", "def tokenize(batch): pass\none = tokenize\n"),
+    with_file("rules.py", "def tokenize(batch): pass\none = tokenize\n"),
 )
 
 ROWS = tuple(
-    raised(x, f"{PIPE}{x}", scene=scene, writes=("out", "out/.work*"))
+    in_python(x, f"{PIPE}{x}", setup=setup, may_write=("out", "out/.work*"))
     for x in (*MAKING, *COMPOSING, *(f"run({x})" for x in RUNNING), *FLATTENED)
 )

@@ -1,4 +1,4 @@
-"""A row of the table: a command in a folder, and the paragraph that refuses it."""
+"""A row of the table: a command in a folder, and the message that refuses it."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 
-def nothing(folder: Path) -> None:
+def no_files(folder: Path) -> None:
     """Leave the folder empty."""
 
 
-def told(text: str) -> str:
-    """Return the regular expression of a whole text, in which … stands for anything."""
+def text_pattern(text: str) -> str:
+    """Return the regular expression of a whole text, in which … stands for any text."""
     return f"^{'.*'.join(map(re.escape, text.split('…')))}$"
 
 
@@ -21,79 +21,81 @@ class Refusal:
     """A command line, or lines of Python, that is refused."""
 
     name: str
-    """A few words, unique in the table."""
+    """A short name, unique in the table."""
     command: str = ""
-    """The module and its words, as a shell has them: `pipelines.wudao --tokeniser x`."""
+    """The module and its arguments as in a shell: `pipelines.wudao --tokeniser x`."""
     python: str = ""
-    """Lines of Python instead: their error is printed as `NAME: message`, with code 2 if it is a
-    UserError and 1 if not."""
-    says: str = ""
-    """A regular expression for the paragraph on one line, white space folded; "": the
-    text of `said/` under this name."""
-    scene: Callable[[Path], object] = nothing
-    """Fills the folder that the row starts in."""
+    """Lines of Python instead of a command. Their error is printed as `NAME: message`, and the exit
+    code is 2 for a UserError, 1 for another error."""
+    message: str = ""
+    """A regular expression for the message on one line, with white space folded; "" for the text in
+    `messages/`."""
+    setup: Callable[[Path], object] = no_files
+    """Fills the folder that the command runs in."""
     code: int = 2
-    before: str = ""
-    """A regular expression for all that both outputs have before the paragraph; "": nothing."""
-    writes: Sequence[str] = ()
-    """Globs of files that it may write below the folder; `*` stands for any characters, / too."""
+    output_before: str = ""
+    """A regular expression for the output before the message; "" if there is none."""
+    may_write: Sequence[str] = ()
+    """Patterns of files that the command may write in the folder; `*` matches / as well."""
     env: Mapping[str, str] = field(default_factory=dict)
-    process: bool = False
-    """Start Python anew instead of forking this process."""
-    needs: str = ""
-    """A module without which the row is skipped."""
+    new_process: bool = False
+    """Whether to start a new Python instead of a fork."""
+    requires: str = ""
+    """An optional module; the row is skipped if it is missing."""
 
     def __post_init__(self) -> None:
         assert bool(self.command) != bool(self.python), f"{self.name}: a command or Python"
 
     @property
     def program(self) -> str:
-        """The first word of the paragraph of a command."""
+        """The first word of a command's message."""
         return self.command.split()[0] if self.command else ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Accepted(Refusal):
-    """The other side of a bound: a command that is not refused."""
+    """A command on the other side of a bound, which is not refused."""
 
     code: int = 0
-    says: str
-    """A regular expression for both outputs."""
-    writes: Sequence[str] = ("*",)
+    message: str
+    """A regular expression for the output."""
+    may_write: Sequence[str] = ("*",)
 
 
 def refused(name: str, command: str, **more: Any) -> Refusal:
-    """Return the row of a command; `more`: further fields of Refusal."""
+    """Return the row of a command; `more` has other fields of Refusal."""
     return Refusal(name=name, command=command, **more)
 
 
-def opened(name: str, command: str, *, output: str = "out", **more: Any) -> Refusal:
-    """Return the row of a run that has made its folder, and has not yet listed its input."""
-    return refused(name, command, writes=(output,), **more)
+def at_start(name: str, command: str, *, output: str = "out", **more: Any) -> Refusal:
+    """Return the row of a run that is refused after it made its folder, before it lists inputs."""
+    return refused(name, command, may_write=(output,), **more)
 
 
 LISTED = r"^\d+ files, [\d.]+ MB; [^|%]+"
-"""The line of a run that has listed its input: the size of the input, and its reader."""
+"""The log line of a run that has listed its input: the size of the input, and its reader."""
 
 
-def begun(name: str, command: str, *, output: str = "out", **more: Any) -> Refusal:
-    """Return the row of a run that has made its folder, and is refused before it reads a record."""
-    return refused(name, command, before=f"{LISTED}$", writes=(output,), **more)
+def after_listing(name: str, command: str, *, output: str = "out", **more: Any) -> Refusal:
+    """Return the row of a run that is refused after it listed its inputs, before it reads."""
+    return refused(name, command, output_before=f"{LISTED}$", may_write=(output,), **more)
 
 
-def mapped(name: str, command: str, *, found: str = "", **more: Any) -> Refusal:
-    """Return the row of a run that is refused once it has read, and keeps its work in `out/.work`.
+def after_reading(name: str, command: str, *, found: str = "", **more: Any) -> Refusal:
+    """Return the row of a run that is refused after it has read, and keeps its work in `out/.work`.
 
     Args:
-        name: As of Refusal.
-        command: As of Refusal.
-        found: Text about records in the last line before.
-        more: Further fields of Refusal.
+        name: The name of the row.
+        command: The command of the row.
+        found: The numbers of records in the log line before the message.
+        more: Other fields of Refusal.
     """
-    before = rf"{LISTED}.*{re.escape(found)}( \| \d:\d\d)?$"
-    return refused(name, command, before=before, writes=("out", "out/.work*"), **more)
+    output_before = rf"{LISTED}.*{re.escape(found)}( \| \d:\d\d)?$"
+    return refused(
+        name, command, output_before=output_before, may_write=("out", "out/.work*"), **more
+    )
 
 
-def raised(name: str, python: str, **more: Any) -> Refusal:
+def in_python(name: str, python: str, **more: Any) -> Refusal:
     """Return the row of lines of Python that raise an error."""
     return Refusal(name=name, python=python, **more)

@@ -1,4 +1,4 @@
-"""Runs a row of the table, and compares the outcome with the row."""
+"""Runs a row of the table, and checks the outcome."""
 
 import hashlib
 import re
@@ -9,16 +9,16 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from tests import forks
+from tests.refusals.messages import message_pattern
 from tests.refusals.refusal import Accepted, Refusal
-from tests.refusals.said import expected
 
 LOCKS = "*.lock"
-"""Files that a command may leave next to a dataset in any case: a lock is empty and stays."""
+"""Files that any command may write: locks, which are empty and remain."""
 
 
 @dataclass(frozen=True)
 class Done:
-    """How a command ended."""
+    """The result of a command."""
 
     code: int
     out: str
@@ -26,45 +26,45 @@ class Done:
 
 
 def check(row: Refusal, folder: Path) -> None:
-    """Run a row in a folder of its own, and assert that all is as it says."""
+    """Run a row in its own folder; check its exit code, output and files."""
     folder.mkdir()
-    row.scene(folder)
-    before = tree(folder)
+    row.setup(folder)
+    before = content_hashes(folder)
     done = run(row, folder)
     shown = f"{done.out}{done.err}"
     assert done.code == row.code, f"code {done.code}, not {row.code}\n{shown}"
     assert "Traceback" not in shown, shown
     if isinstance(row, Accepted):
-        assert re.search(row.says, _folded(shown)), shown
+        assert re.search(row.message, _folded(shown)), shown
     else:
-        _check_words(row, done)
-    written = changes(before, tree(folder))
-    allowed = (LOCKS, *row.writes)
+        _check_message(row, done)
+    written = changes(before, content_hashes(folder))
+    allowed = (LOCKS, *row.may_write)
     extra = [path for path in written if not any(fnmatchcase(path, x) for x in allowed)]
     assert not extra, f"written or changed: {extra}\n{shown}"
 
 
-def _check_words(row: Refusal, done: Done) -> None:
-    """Assert that the last paragraph is the one of the row, and that nothing else was printed."""
+def _check_message(row: Refusal, done: Done) -> None:
+    """Check that the last paragraph is the message of the row, and the output before it."""
     rest, paragraph = _last_paragraph(done.err)
     if row.program:
         assert paragraph.startswith(f"{row.program}: "), done.err
-    says = expected(row)
-    assert re.search(says, _folded(paragraph)), f"not {says!r}:\n{paragraph}"
-    said = _folded(done.out + rest)
-    if row.before:
-        assert re.search(row.before, said), f"not {row.before!r} before:\n{said}"
+    message = message_pattern(row)
+    assert re.search(message, _folded(paragraph)), f"not {message!r}:\n{paragraph}"
+    printed = _folded(done.out + rest)
+    if row.output_before:
+        assert re.search(row.output_before, printed), f"printed before:\n{printed}"
     else:
-        assert not said, f"said before:\n{done.out}{rest}"
+        assert not printed, f"printed before:\n{printed}"
 
 
 def paragraph_of(done: Done) -> str:
-    """Return the last paragraph on one line."""
+    """Return the message, which is the last paragraph, on one line."""
     return _folded(_last_paragraph(done.err)[1])
 
 
 def _last_paragraph(text: str) -> tuple[str, str]:
-    """Return the text before the last paragraph, whose further lines are indented, and that."""
+    """Split off the last paragraph, whose lines after the first are indented."""
     start = [found.start() for found in re.finditer(r"(?m)^(?=\S)", text)]
     return (text[: start[-1]], text[start[-1] :]) if start else (text, "")
 
@@ -73,8 +73,8 @@ def _folded(text: str) -> str:
     return " ".join(text.split())
 
 
-def tree(folder: Path) -> Mapping[str, str]:
-    """Return the hash of all that is below a folder, by path."""
+def content_hashes(folder: Path) -> Mapping[str, str]:
+    """Return a hash of each file and folder below a folder, by path."""
     return {path.relative_to(folder).as_posix(): _content(path) for path in folder.rglob("*")}
 
 
@@ -90,21 +90,21 @@ def _content(path: Path) -> str:
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> Sequence[str]:
-    """Return the paths that only one of two trees has, or that are not the same in both."""
+    """Return the paths that were added, deleted or changed between two states of a folder."""
     return sorted(x for x in before | after if before.get(x) != after.get(x))
 
 
 def run(row: Refusal, folder: Path) -> Done:
-    """Run what a row says in a folder, and return how it ended."""
+    """Run the command of a row in a folder, and return the result."""
     words = shlex.split(row.command)
     outputs = [folder.with_name(f"{folder.name}.{name}") for name in ("out", "err")]
-    asked = forks.Job(
+    job = forks.Job(
         words=words,
         python=row.python,
         env=dict(row.env),
-        process=row.process,
+        new_process=row.new_process,
         folder=str(folder),
         outputs=[str(path) for path in outputs],
     )
-    code = forks.run((words or ["pipelines"])[0].partition(".")[0], asked)
+    code = forks.run((words or ["pipelines"])[0].partition(".")[0], job)
     return Done(code, *(path.read_text(errors="backslashreplace") for path in outputs))

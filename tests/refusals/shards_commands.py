@@ -1,31 +1,31 @@
-"""Command lines of `python -m shards` and of the console script that are refused."""
+"""Command lines of `python -m shards` and of the console script."""
 
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from tests.refusals.refusal import Accepted, Refusal
-from tests.refusals.scenes import Scene, holding, together
-from tests.refusals.scenes_shards import (
+from tests.refusals.setups import Setup, all_of, with_file
+from tests.refusals.setups_shards import (
+    all_links,
     another,
+    as_link,
     dataset,
     exported,
     first,
-    holding_json,
-    led_out,
-    linked,
     placed,
-    sealed,
+    with_json,
+    with_manifest,
 )
 
 
-def _row(command: str, scene: Scene = dataset, **more: Any) -> Refusal:
-    return Refusal(name=command, command=f"shards {command}", scene=scene, **more)
+def _row(command: str, setup: Setup = dataset, **more: Any) -> Refusal:
+    return Refusal(name=command, command=f"shards {command}", setup=setup, **more)
 
 
 _NODE = r"^node 0 of 1: the whole corpus$"
 _SAID = {"compact": "", "remove": r"^data: 1 document of ", "place": _NODE}
-"""Refusals of commands before they write."""
+"""The output of commands that are refused before they write."""
 
 
 _OF_NAMES = {
@@ -33,8 +33,8 @@ _OF_NAMES = {
     "not UTF-8": b"a\xff\n",
 }
 _ONTO = {
-    "a folder that holds much": together(holding("out/x"), holding("out/a"), holding("out/z")),
-    "a file": holding("out"),
+    "a folder that holds much": all_of(with_file("out/x"), with_file("out/a"), with_file("out/z")),
+    "a file": with_file("out"),
     "an export of other sources": exported,
 }
 _PLACED = (
@@ -42,42 +42,42 @@ _PLACED = (
     "place data --to data/disk",
 )
 _PLACED_WITH = {
-    "place data --to disk": together(dataset, another),
+    "place data --to disk": all_of(dataset, another),
 }
-"""Refusals once the node has named its share."""
+"""Commands that are refused after they print the share of the node."""
 
-_TAKEN: Mapping[str, tuple[str, Scene]] = {
+_TAKEN: Mapping[str, tuple[str, Setup]] = {
     "inspect data --doc 131": (r"document 131 of 132 \(train\)", dataset),
     "remove data --id a-99 --reason x --missing-ok": (r"nothing was changed$", dataset),
     "export data --to numpy --source docs --output out": (
         r" 6 were there",
-        together(dataset, exported),
+        all_of(dataset, exported),
     ),
-    # A cache of links is a dataset.
-    "verify data": (r"MB/s: ok$", together(dataset, linked)),
-    "place data --check": (r"no problems", together(dataset, linked)),
-    "place data --to copy": (r"bytes copied to copy", together(dataset, linked)),
+    # A dataset may consist of links, as a cache does.
+    "verify data": (r"MB/s: ok$", all_of(dataset, all_links)),
+    "place data --check": (r"no problems", all_of(dataset, all_links)),
+    "place data --to copy": (r"bytes copied to copy", all_of(dataset, all_links)),
 }
-"""At bounds, on the side that is taken; more of it is in golden rows."""
+"""Commands at a bound that are accepted; golden rows have more of them."""
 
 
-def _link_out(path: str) -> Scene:
-    """A link to a folder next to the dataset."""
+def _link_out(path: str) -> Setup:
+    """Write a link to a folder next to the dataset."""
 
-    def scene(folder: Path) -> None:
+    def setup(folder: Path) -> None:
         (folder / "away").mkdir()
         (folder / path).parent.mkdir(exist_ok=True)
         (folder / path).symlink_to(folder / "away")
 
-    return scene
+    return setup
 
 
 _THROUGH_LINKS = (
-    ("compact data", together(dataset, _link_out("data/.work"))),
-    ("compact data", together(dataset, _link_out("data/.work/compact"))),
-    ("remove data --id a-1 --reason x", together(first, _link_out("data/removals"))),
-    ("place data --to disk", together(dataset, placed, led_out("disk/g0001-*"))),
-    ("place data --to disk --check", together(dataset, placed, led_out("disk/g0001-*"))),
+    ("compact data", all_of(dataset, _link_out("data/.work"))),
+    ("compact data", all_of(dataset, _link_out("data/.work/compact"))),
+    ("remove data --id a-1 --reason x", all_of(first, _link_out("data/removals"))),
+    ("place data --to disk", all_of(dataset, placed, as_link("disk/g0001-*"))),
+    ("place data --to disk --check", all_of(dataset, placed, as_link("disk/g0001-*"))),
 )
 
 _REFUSED = (
@@ -118,22 +118,22 @@ _REFUSED = (
     "view data --port 65536",
 )
 _WITH = {
-    "prune data": holding("data/x"),
-    "compact data": together(dataset, linked),
-    "remove data --documents names --reason x": together(
-        dataset, holding("names", "".join(f"x-{i}\n" for i in range(21)))
+    "prune data": with_file("data/x"),
+    "compact data": all_of(dataset, all_links),
+    "remove data --documents names --reason x": all_of(
+        dataset, with_file("names", "".join(f"x-{i}\n" for i in range(21)))
     ),
-    "megatron data disk": together(
-        first, another, sealed("tokenizer.sha256", "0" * 64, data="disk")
+    "megatron data disk": all_of(
+        first, another, with_manifest("tokenizer.sha256", "0" * 64, data="disk")
     ),
-    "megatron data=1 disk:docs=2": together(
-        first, another, sealed("tokenizer.special.eos", 301, data="disk")
+    "megatron data=1 disk:docs=2": all_of(
+        first, another, with_manifest("tokenizer.special.eos", 301, data="disk")
     ),
-    "view data --run run.json": together(dataset, holding_json("run.json", {"batches": []})),
+    "view data --run run.json": all_of(dataset, with_json("run.json", {"batches": []})),
 }
 
 
-def _console(name: str, words: str, scene: Scene = lambda _: None) -> Refusal:
+def _console(name: str, words: str, setup: Setup = lambda _: None) -> Refusal:
     lines = (
         "import os, sys",
         "from importlib.metadata import entry_points",
@@ -141,7 +141,7 @@ def _console(name: str, words: str, scene: Scene = lambda _: None) -> Refusal:
         "found = [*entry_points(group='console_scripts', name='corpusmill')][0].load()",
         "os._exit(found())",
     )
-    return Refusal(name=f"corpusmill: {name}", python="\n".join(lines), scene=scene)
+    return Refusal(name=f"corpusmill: {name}", python="\n".join(lines), setup=setup)
 
 
 _CONSOLE = (
@@ -154,20 +154,23 @@ _CONSOLE = (
 
 ROWS = (
     *(_row(command) for command in _REFUSED),
-    *(_row(command, scene) for command, scene in _WITH.items()),
-    *(_row(command, before=_NODE) for command in _PLACED),
-    *(_row(command, scene, before=_NODE) for command, scene in _PLACED_WITH.items()),
+    *(_row(command, setup) for command, setup in _WITH.items()),
+    *(_row(command, output_before=_NODE) for command in _PLACED),
+    *(_row(command, setup, output_before=_NODE) for command, setup in _PLACED_WITH.items()),
     *(
         Accepted(
-            name=f"{command}, which is taken", command=f"shards {command}", says=says, scene=scene
+            name=f"{command}, which is taken",
+            command=f"shards {command}",
+            message=message,
+            setup=setup,
         )
-        for command, (says, scene) in _TAKEN.items()
+        for command, (message, setup) in _TAKEN.items()
     ),
     *(
         Refusal(
             name=f"remove: a file {name}",
             command="shards remove data --documents names --reason x",
-            scene=together(dataset, holding("names", content)),
+            setup=all_of(dataset, with_file("names", content)),
         )
         for name, content in _OF_NAMES.items()
     ),
@@ -175,19 +178,19 @@ ROWS = (
         Refusal(
             name=f"shards export: onto {name}",
             command="shards export data --to numpy --output out",
-            scene=together(dataset, scene),
+            setup=all_of(dataset, setup),
         )
-        for name, scene in _ONTO.items()
+        for name, setup in _ONTO.items()
     ),
     *(
         Refusal(
             name=f"{command}, through a link, {number}",
             command=f"shards {command}",
-            scene=scene,
-            before=_SAID[command.split()[0]],
-            writes=("data/.lock", "disk/.lock", "disk/.placed"),
+            setup=setup,
+            output_before=_SAID[command.split()[0]],
+            may_write=("data/.lock", "disk/.lock", "disk/.placed"),
         )
-        for number, (command, scene) in enumerate(_THROUGH_LINKS)
+        for number, (command, setup) in enumerate(_THROUGH_LINKS)
     ),
     *_CONSOLE,
 )

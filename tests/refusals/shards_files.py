@@ -1,22 +1,22 @@
-"""Files of a dataset that were cut, changed or lost."""
+"""Files of a dataset that are cut off, changed or missing."""
 
 from dataclasses import replace
 
 import pyarrow as pa
 
 from tests.refusals.refusal import Accepted, Refusal
-from tests.refusals.scenes import Scene, together
-from tests.refusals.scenes_shards import (
-    cell,
-    consistent,
+from tests.refusals.setups import Setup, all_of
+from tests.refusals.setups_shards import (
+    cell_changed,
     cut,
     dataset,
     first,
-    holding_json,
     missing,
     overwritten,
     rows_changed,
-    sealed,
+    with_checksum,
+    with_json,
+    with_manifest,
 )
 
 _SHOW = "shards inspect data --doc 0 --source notes"
@@ -29,28 +29,28 @@ _BIN, _IDX, _ARROW = (f"{_SHARD}.{suffix}" for suffix in ("bin", "idx", "arrow")
 _ENTRY = "generations.0.sources.notes.shards.0"
 _VOCABULARY = "data/vocabulary-*.arrow"
 _FEWER = rows_changed(_VOCABULARY, lambda table: table.slice(1))
-_ENDLESS = consistent(_BIN, lambda content: content[:-2] + b"\x05\0")
-"""A last document that does not end."""
-_SHORT = consistent(_IDX, lambda content: content[:33])
-_LONGER = consistent(_IDX, lambda content: content + b"\0")
-_LATER = cell(_ARROW, "offset", 1, lambda offset: offset + 1)
-_EARLIER = cell("data/g0001-*/notes/00001.arrow", "order", 0, 5)
-_TORN = cell("data/g0001-*/notes/00001.arrow", "offset", 4, lambda offset: offset + 1)
-_REMOVED = sealed("removals.0.documents.rows", 2)
+_ENDLESS = with_checksum(_BIN, lambda content: content[:-2] + b"\x05\0")
+"""A last document without an end token."""
+_SHORT = with_checksum(_IDX, lambda content: content[:33])
+_LONGER = with_checksum(_IDX, lambda content: content + b"\0")
+_LATER = cell_changed(_ARROW, "offset", 1, lambda offset: offset + 1)
+_EARLIER = cell_changed("data/g0001-*/notes/00001.arrow", "order", 0, 5)
+_TORN = cell_changed("data/g0001-*/notes/00001.arrow", "offset", 4, lambda offset: offset + 1)
+_REMOVED = with_manifest("removals.0.documents.rows", 2)
 
 
-def _row(name: str, *scenes: Scene, command: str = _SHOW) -> Refusal:
-    return Refusal(name=f"files: {name}", command=command, scene=together(dataset, *scenes))
+def _row(name: str, *setups: Setup, command: str = _SHOW) -> Refusal:
+    return Refusal(name=f"files: {name}", command=command, setup=all_of(dataset, *setups))
 
 
-def _index(at: int, value: bytes) -> Scene:
-    """The header or table of an index with other bytes at a place."""
-    return consistent(_IDX, lambda content: content[:at] + value + content[at + len(value) :])
+def _index(at: int, value: bytes) -> Setup:
+    """Change bytes of an index at an offset."""
+    return with_checksum(_IDX, lambda content: content[:at] + value + content[at + len(value) :])
 
 
-def _begun_with(token: int) -> Scene:
-    """A shard that begins with another token."""
-    return consistent(_BIN, lambda content: token.to_bytes(2, "little") + content[2:])
+def _begun_with(token: int) -> Setup:
+    """Change the first token of a shard."""
+    return with_checksum(_BIN, lambda content: token.to_bytes(2, "little") + content[2:])
 
 
 def _column(table: pa.Table, name: str, values: pa.Array) -> pa.Table:
@@ -61,8 +61,8 @@ def _twice(table: pa.Table) -> pa.Table:
     return table.append_column("order", table["order"])
 
 
-def _prompted(but: int) -> Scene:
-    """A first document that is a prompt as a whole, but some tokens at its end."""
+def _prompted(but: int) -> Setup:
+    """Make all of the first document its prompt, except some tokens at its end."""
 
     def change(table: pa.Table) -> pa.Table:
         prompts = [table["tokens"][0].as_py() - but, *table["prompt_tokens"].to_pylist()[1:]]
@@ -75,11 +75,12 @@ _SHOWN = (
     _row("bin cut short", cut(_BIN)),
     _row("bin lost", missing(_BIN)),
     _row(
-        "one token too many in the manifest", sealed(f"{_ENTRY}.tokens", lambda tokens: tokens + 1)
+        "one token too many in the manifest",
+        with_manifest(f"{_ENTRY}.tokens", lambda tokens: tokens + 1),
     ),
     _row(
         "one document too few in the manifest",
-        sealed(f"{_ENTRY}.documents", lambda documents: documents - 1),
+        with_manifest(f"{_ENTRY}.documents", lambda documents: documents - 1),
     ),
     _row("arrow with two columns of one name", rows_changed(_ARROW, _twice)),
     _row("arrow in two batches", rows_changed(_ARROW, lambda table: table, batches=2)),
@@ -96,10 +97,10 @@ _SHOWN = (
             ),
         ),
     ),
-    _row("document that begins elsewhere", cell(_ARROW, "offset", 0, 1)),
+    _row("document that begins elsewhere", cell_changed(_ARROW, "offset", 0, 1)),
     _row(
         "document longer than it is",
-        cell(_ARROW, "tokens", 0, lambda tokens: tokens + 1),
+        cell_changed(_ARROW, "tokens", 0, lambda tokens: tokens + 1),
     ),
 )
 
@@ -110,15 +111,15 @@ _VOCABULARIES = (
         rows_changed(_VOCABULARY, lambda table: table.drop_columns(["sentence_end"])),
     ),
     _row("vocabulary of fewer tokens", _FEWER, command=_TRACE),
-    replace(_row("trace of torn documents", _TORN, command=_TRACE), before="^position 0"),
+    replace(_row("trace of torn documents", _TORN, command=_TRACE), output_before="^position 0"),
     _row("token beyond the vocabulary", overwritten(_BIN, 0, b"\x80\x01")),
 )
 
 _REMOVAL = "data/removals/00003-*.arrow"
 _REMOVALS = (
-    _row("removal of another shard", cell(_REMOVAL, "shard", 0, 2)),
-    _row("removal of a row before the first", cell(_REMOVAL, "row", 0, -1)),
-    _row("removal of a row after the last", cell(_REMOVAL, "row", 0, 10_000)),
+    _row("removal of another shard", cell_changed(_REMOVAL, "shard", 0, 2)),
+    _row("removal of a row before the first", cell_changed(_REMOVAL, "row", 0, -1)),
+    _row("removal of a row after the last", cell_changed(_REMOVAL, "row", 0, 10_000)),
     _row(
         "removal without a column",
         rows_changed(_REMOVAL, lambda table: table.drop_columns(["row"])),
@@ -144,55 +145,63 @@ _FOUND = (
     (
         "arrow with other lengths",
         r"idx has lengths that differ from those in .*arrow has offsets that do not follow",
-        cell(_ARROW, "tokens", 0, lambda tokens: tokens - 1),
+        cell_changed(_ARROW, "tokens", 0, lambda tokens: tokens - 1),
     ),
     ("offsets that do not follow", r"00000\.arrow has offsets that do not follow", _LATER),
-    ("a prompt below 0", _OF_PROMPTS, cell(_ARROW, "prompt_tokens", 0, -1)),
+    ("a prompt below 0", _OF_PROMPTS, cell_changed(_ARROW, "prompt_tokens", 0, -1)),
     ("a prompt as long as its document", _OF_PROMPTS, _prompted(0)),
-    ("documents out of order", r"00000\.arrow is not sorted by order", cell(_ARROW, "order", 1, 0)),
-    ("the range of another shard", r"another shard's range", cell(_ARROW, "order", -1, 2**63)),
+    (
+        "documents out of order",
+        r"00000\.arrow is not sorted by order",
+        cell_changed(_ARROW, "order", 1, 0),
+    ),
+    (
+        "the range of another shard",
+        r"another shard's range",
+        cell_changed(_ARROW, "order", -1, 2**63),
+    ),
     ("a shard that begins too early", r"00001\.arrow begins before the end of the", _EARLIER),
     ("a document without its end", r"1 documents, first \d+, do not end in eos", _ENDLESS),
     ("a token beyond the vocabulary", r"00000\.bin holds token ids \d+ to 384", _begun_with(384)),
     ("a vocabulary of fewer tokens", r"-\w{8}\.arrow has 383 rows, 384 expected", _FEWER),
     ("a removal of fewer documents", r"removes 1 documents, the manifest says 2", _REMOVED),
 )
-"""The problems that `verify` finds: exit code 1, and a line for each."""
+"""The problems that `verify` finds, with exit code 1: name, output and setup."""
 
 _SOUND = {
     "nothing is wrong": dataset,
-    "the last token of the vocabulary": together(dataset, _begun_with(383)),
-    "a prompt one token shorter than its document": together(dataset, _prompted(1)),
+    "the last token of the vocabulary": all_of(dataset, _begun_with(383)),
+    "a prompt one token shorter than its document": all_of(dataset, _prompted(1)),
 }
 
 
-def _verified(name: str, says: str, scene: Scene, *, code: int) -> Accepted:
+def _verified(name: str, message: str, setup: Setup, *, code: int) -> Accepted:
     return Accepted(
         name=f"verify: {name}",
         command="shards verify data",
         code=code,
-        says=says,
-        scene=scene,
-        writes=(),
+        message=message,
+        setup=setup,
+        may_write=(),
     )
 
 
 _VERIFIED = (
-    *(_verified(name, says, together(dataset, scene), code=1) for name, says, scene in _FOUND),
+    *(_verified(name, message, all_of(dataset, setup), code=1) for name, message, setup in _FOUND),
     *(
-        _verified(name, r"^(\d+) files, [\d,]+ bytes, [\d,]+ MB/s: ok$", scene, code=0)
-        for name, scene in _SOUND.items()
+        _verified(name, r"^(\d+) files, [\d,]+ bytes, [\d,]+ MB/s: ok$", setup, code=0)
+        for name, setup in _SOUND.items()
     ),
 )
 
 
-def _damage(command: str, name: str, *scenes: Scene, before: str = "") -> Refusal:
+def _damage(command: str, name: str, *setups: Setup, output_before: str = "") -> Refusal:
     return Refusal(
         name=f"{command.split()[1]}: {name}",
         command=command,
-        before=before,
-        scene=together(first, *scenes),
-        writes=("out*", "disk*", "data/.lock"),
+        output_before=output_before,
+        setup=all_of(first, *setups),
+        may_write=("out*", "disk*", "data/.lock"),
     )
 
 
@@ -203,29 +212,32 @@ _COMPACT = "shards compact data"
 _EXPORTED = {
     "another byte in a bin": overwritten("data/g0001-*/docs/00000.bin", 4, b"\x03\x01"),
     "a document that does not end": _ENDLESS,
-    "documents that are too long": cell(_ARROW, "tokens", 0, lambda tokens: tokens + 1),
-    "a document outside of its shard": cell(_ARROW, "offset", 1, 10**6),
+    "documents that are too long": cell_changed(_ARROW, "tokens", 0, lambda tokens: tokens + 1),
+    "a document outside of its shard": cell_changed(_ARROW, "offset", 1, 10**6),
 }
 _DONE = (
-    *(_damage(_EXPORT, name, scene, before="validation") for name, scene in _EXPORTED.items()),
+    *(
+        _damage(_EXPORT, name, setup, output_before="validation")
+        for name, setup in _EXPORTED.items()
+    ),
     _damage(
         _PLACE,
         "another byte",
         overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01"),
-        before=_NODE,
+        output_before=_NODE,
     ),
     Refusal(
         name="compact: another byte",
         command=_COMPACT,
-        before=r"bytes are checked first$",
-        scene=together(dataset, overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01")),
-        writes=("data/.work*", "data/.lock"),
+        output_before=r"bytes are checked first$",
+        setup=all_of(dataset, overwritten("data/g0001-*/notes/00001.bin", 4, b"\x03\x01")),
+        may_write=("data/.work*", "data/.lock"),
     ),
     *(
         Refusal(
             name=f"verify: a mark of a share that is none: {mark!r:.40}",
             command="shards verify data",
-            scene=together(dataset, holding_json("data/.placed", mark)),
+            setup=all_of(dataset, with_json("data/.placed", mark)),
         )
         for mark in (
             {"scatters": [2], "num_scatters": 2},
@@ -236,7 +248,7 @@ _DONE = (
     Refusal(
         name="megatron: a shard lost",
         command="shards megatron data",
-        scene=together(first, missing("data/g0001-*/notes/00001.bin")),
+        setup=all_of(first, missing("data/g0001-*/notes/00001.bin")),
     ),
 )
 

@@ -1,24 +1,24 @@
-"""Manifests in which something is wrong, each with the sha256 that belongs to it unless said."""
+"""Invalid manifests, most of them with the right sha256."""
 
 from collections.abc import Sequence
 from typing import Any
 
 from tests.refusals.refusal import Accepted, Refusal
-from tests.refusals.scenes import Scene, holding, together
-from tests.refusals.scenes_shards import (
-    GONE,
+from tests.refusals.setups import Setup, all_of, with_file
+from tests.refusals.setups_shards import (
+    ABSENT,
+    as_link,
     dataset,
     edited,
     json_changed,
-    led_out,
     manifest,
     missing,
-    sealed,
+    with_manifest,
 )
 
 
-def _row(name: str, *scenes: Scene, command: str = "shards inspect data") -> Refusal:
-    return Refusal(name=f"manifest: {name}", command=command, scene=together(*scenes))
+def _row(name: str, *setups: Setup, command: str = "shards inspect data") -> Refusal:
+    return Refusal(name=f"manifest: {name}", command=command, setup=all_of(*setups))
 
 
 _GENERATION = "generations.0"
@@ -26,8 +26,8 @@ _SHARD = f"{_GENERATION}.sources.docs.shards.0"
 _AUDIT = f"{_GENERATION}.audit.0"
 
 _FIELDS = (
-    # Whether it is there, and of which type.
-    ("lineage", GONE),
+    # Missing and unknown keys, and types.
+    ("lineage", ABSENT),
     ("colour", "red"),
     ("number", "3"),
     ("number", True),
@@ -48,8 +48,8 @@ _FIELDS = (
     ("tokenizer.dtype", "int64"),
     ("tokenizer.special.mask", 384),
     ("tokenizer.special.mask", -1),
-    ("tokenizer.special.eos", GONE),
-    # Options that compaction goes by.
+    ("tokenizer.special.eos", ABSENT),
+    # Options that `compact` uses.
     ("options.shards", -1),
     ("options.shards", 2**20 + 1),
     ("options.shard_tokens", 2**48 + 1),
@@ -65,7 +65,7 @@ _FIELDS = (
     (f"{_SHARD}.path", "x" * 5000),
     (f"{_SHARD}.tokens", 2**60),
     (f"{_SHARD}.files.bin.crc32c", -1),
-    (f"{_SHARD}.files.idx", GONE),
+    (f"{_SHARD}.files.idx", ABSENT),
     (f"{_SHARD}.files.txt", {"bytes": 1, "crc32c": 1}),
     # The account.
     (f"{_GENERATION}.accounting.docs", 5),
@@ -74,7 +74,7 @@ _FIELDS = (
     (f"{_GENERATION}.accounting.docs.odd", "x"),
     (f"{_GENERATION}.accounting.docs.odd", {"a": -1}),
 )
-"""Place and value."""
+"""Paths and values."""
 
 _TAKEN: Sequence[Sequence[Any]] = (
     (
@@ -89,31 +89,34 @@ _TAKEN: Sequence[Sequence[Any]] = (
         *("options.shards", 0, f"{_GENERATION}.inputs.0.bytes", 0),
         *(f"{_GENERATION}.inputs.0.crc32c", [], f"{_AUDIT}.rows", 0, "removals.0.number", 1),
     ),
-    ("options.shards", None, "removals", GONE),
+    ("options.shards", None, "removals", ABSENT),
 )
-"""Places and values at the bounds, each of which is taken."""
+"""Paths and values at their bounds, which are accepted."""
 
 
 def _shown(value: Any) -> str:
-    return "without" if value is GONE else f"= {value!r:.40}"
+    return "without" if value is ABSENT else f"= {value!r:.40}"
 
 
 ROWS = (
-    *(_row(f"{place} {_shown(value)}", manifest, sealed(place, value)) for place, value in _FIELDS),
+    *(
+        _row(f"{place} {_shown(value)}", manifest, with_manifest(place, value))
+        for place, value in _FIELDS
+    ),
     *(
         Accepted(
             name=f"manifest: values at their bounds, {number}",
             command="shards inspect data",
-            scene=together(dataset, sealed(*changes)),
-            says="data: text, manifest",
+            setup=all_of(dataset, with_manifest(*changes)),
+            message="data: text, manifest",
         )
         for number, changes in enumerate(_TAKEN)
     ),
     _row(
         "edited without its sha256", dataset, json_changed("data/manifest.json", "corpus", "wudao")
     ),
-    _row("another format", dataset, sealed("format", "corpusmill-datasets")),
-    _row("a newer version", dataset, sealed("version", 2)),
+    _row("another format", dataset, with_manifest("format", "corpusmill-datasets")),
+    _row("a newer version", dataset, with_manifest("version", 2)),
     _row("cut short", dataset, edited("data/manifest.json", lambda content: content[:-10])),
     _row(
         "NaN in it",
@@ -128,8 +131,8 @@ ROWS = (
         "a build that is unfinished",
         dataset,
         missing("data/manifest.json"),
-        holding("data/.work/map/a.json"),
+        with_file("data/.work/map/a.json"),
     ),
     _row("no folder"),
-    _row("a folder that leads out of the dataset", dataset, led_out("data/removals")),
+    _row("a folder that leads out of the dataset", dataset, as_link("data/removals")),
 )

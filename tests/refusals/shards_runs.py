@@ -1,11 +1,11 @@
-"""Options deciding the samples of a run: data, weights, windows, scatters; by trace and Python."""
+"""Options that decide the samples of a training run, given to `trace` and in Python."""
 
 from collections.abc import Mapping
 from typing import Any
 
 from tests.refusals.refusal import Accepted, Refusal
-from tests.refusals.scenes import Scene, holding, together
-from tests.refusals.scenes_shards import another, dataset, first, holding_json
+from tests.refusals.setups import Setup, all_of, with_file
+from tests.refusals.setups_shards import another, dataset, first, with_json
 
 _SIZE = "--batch-size 4 --length 64"
 _TRACE = f"shards trace --step 0 {_SIZE}"
@@ -44,7 +44,7 @@ _IN_ALL = (
     "--step 0 run.json",
     f"--data data {_SIZE} --document https://a.example/99",
 )
-_DRAWN: Mapping[str, Scene] = {
+_DRAWN: Mapping[str, Setup] = {
     "--data data --batch-size 1 --length 1 --objective causal": first,
     "--data data --length 64 --slack 31": first,
     "--data disk --scatters 4": another,
@@ -53,7 +53,7 @@ _DRAWN: Mapping[str, Scene] = {
     "--data data:docs=1 data:notes=0": first,
     "--data data --data-from 1 data:docs": first,
 }
-"""At bounds, on the side that is taken."""
+"""Flags at a bound that are accepted."""
 
 _RUN: dict[str, Any] = {
     "mixes": [{"start": 0, "data": ["data"]}],
@@ -67,7 +67,7 @@ _SAVED = {
     "a mix that begins late": {"mixes": [{"start": 3, "data": ["data"]}]},
     "an empty batch": {"batches": [{"step": 0, "size": 0}]},
 }
-"""The fault of the file of a run, and its value there."""
+"""Faults in the saved options of a run, by name."""
 
 _PREPARED = """
 import shards
@@ -107,7 +107,7 @@ _WRONG = (
     "shards.SequentialSampler(s, window=w, max_windows=5).draw([-1, 0])",
     "shards.SequentialSampler(s, window=w, max_windows=5).draw([0, 5])",
 )
-"""Lines that raise no UserError."""
+"""Lines that raise another error than UserError."""
 
 _WRITING = """
 import numpy as np, pyarrow as pa, shards
@@ -137,44 +137,44 @@ _WRITTEN = {
         r" prompt_tokens: int64$"
     ),
 }
-"""Lines, and the output before the last paragraph."""
+"""Lines of Python, and the output before the message."""
 
 
-def _taken(command: str, says: str, scene: Scene) -> Accepted:
+def _taken(command: str, message: str, setup: Setup) -> Accepted:
     return Accepted(
         name=f"{command}, which is taken",
         command=f"shards {command}",
-        says=says,
-        scene=scene,
-        writes=(),
+        message=message,
+        setup=setup,
+        may_write=(),
     )
 
 
 ROWS = (
     *(
-        Refusal(name=f"trace {flags}", command=f"{_TRACE} {flags}", scene=scene)
-        for flags, scene in {**dict.fromkeys(_BY_FLAGS, first), **_WITH}.items()
+        Refusal(name=f"trace {flags}", command=f"{_TRACE} {flags}", setup=setup)
+        for flags, setup in {**dict.fromkeys(_BY_FLAGS, first), **_WITH}.items()
     ),
     *(
-        Refusal(name=f"trace alone {flags}", command=f"shards trace {flags}", scene=dataset)
+        Refusal(name=f"trace alone {flags}", command=f"shards trace {flags}", setup=dataset)
         for flags in _IN_ALL
     ),
     *(
-        _taken(f"trace --step 0 {_SIZE} {flags}", r"^position 0 epoch 0 ", scene)
-        for flags, scene in _DRAWN.items()
+        _taken(f"trace --step 0 {_SIZE} {flags}", r"^position 0 epoch 0 ", setup)
+        for flags, setup in _DRAWN.items()
     ),
     *(
         Refusal(
             name=f"trace: a saved run with {name}",
             command="shards trace run.json --step 0",
-            scene=together(first, holding_json("run.json", {**_RUN, **changes})),
+            setup=all_of(first, with_json("run.json", {**_RUN, **changes})),
         )
         for name, changes in _SAVED.items()
     ),
     Refusal(
         name="trace: a file of a run that is no JSON",
         command="shards trace run.json --step 0",
-        scene=holding("run.json", "{"),
+        setup=with_file("run.json", "{"),
     ),
     _taken(
         f"trace --data data {_SIZE} --document a-3 --until 50",
@@ -185,7 +185,7 @@ ROWS = (
         Refusal(
             name=f"python: {line}",
             python=_PREPARED + line,
-            scene=first,
+            setup=first,
             code=code,
         )
         for code, part in ((2, _PYTHON), (1, _WRONG))
@@ -195,11 +195,11 @@ ROWS = (
         Refusal(
             name=f"python: {line}",
             python=_WRITING + line,
-            before=before,
+            output_before=output_before,
             code=1,
-            writes=("g", "g/*"),
+            may_write=("g", "g/*"),
         )
-        for line, before in _WRITTEN.items()
+        for line, output_before in _WRITTEN.items()
     ),
-    Accepted(name="python: what is right is written", python=f"{_WRITING}write()", says="^$"),
+    Accepted(name="python: what is right is written", python=f"{_WRITING}write()", message="^$"),
 )

@@ -1,11 +1,11 @@
-"""DeepSpeed JSON in which a key or a value is refused, and batches that do not fit it."""
+"""Invalid keys and values in DeepSpeed's JSON, and batch sizes that do not fit it."""
 
 from typing import Any
 
-from tests.refusals.refusal import Refusal, nothing
-from tests.refusals.scenes import Scene, holding, together
-from tests.refusals.scenes_shards import holding_json
-from tests.refusals.scenes_trainer import ready
+from tests.refusals.refusal import Refusal, no_files
+from tests.refusals.setups import Setup, all_of, with_file
+from tests.refusals.setups_shards import with_json
+from tests.refusals.setups_trainer import ready
 
 _COMMAND = "trainer.train --data data --model tiny --max-steps 9 --batch-size 4 --deepspeed ds.json"
 _ZERO = "zero_optimization"
@@ -18,9 +18,7 @@ def _nested(place: str, value: Any) -> Any:
 
 
 def _row(name: str, content: Any, *, command: str = _COMMAND) -> Refusal:
-    return Refusal(
-        name=f"deepspeed: {name}", command=command, scene=holding_json("ds.json", content)
-    )
+    return Refusal(name=f"deepspeed: {name}", command=command, setup=with_json("ds.json", content))
 
 
 _VALUES = (
@@ -29,7 +27,7 @@ _VALUES = (
     ("train_batch_size", True),
     (_ZERO, 2),
 )
-"""Place and value."""
+"""Paths and values."""
 
 _PLACES = (
     "scheduler",
@@ -37,7 +35,7 @@ _PLACES = (
     "pipeline",
     "checkpoint",
 )
-"""Keys of DeepSpeed that the trainer decides itself."""
+"""Keys of DeepSpeed that the trainer sets itself."""
 
 _KEYS = (
     _row("an unknown key", {"foo": 1}),
@@ -48,7 +46,7 @@ _KEYS = (
         for params in ({"lr": "x"}, {"betas": [0.9]}, {"betas": "x"})
     ),
     _row("a list", [1]),
-    Refusal(name="deepspeed: no JSON", command=_COMMAND, scene=holding("ds.json", "{'a': 1}")),
+    Refusal(name="deepspeed: no JSON", command=_COMMAND, setup=with_file("ds.json", "{'a': 1}")),
     Refusal(name="deepspeed: no file", command=_COMMAND),
     Refusal(
         name="deepspeed: a mistyped preset", command=_COMMAND.replace("ds.json", "zero2-ofload")
@@ -93,11 +91,11 @@ _FITTING: dict[str, Any] = {
 _BATCH = "trainer.train --data data --model model.json --max-steps 9 --deepspeed ds.json"
 
 
-def _batch(name: str, content: Any, flags: str, scene: Scene = nothing) -> Refusal:
+def _batch(name: str, content: Any, flags: str, setup: Setup = no_files) -> Refusal:
     return Refusal(
         name=f"deepspeed: {name}",
         command=f"{_BATCH} {flags}",
-        scene=together(scene, ready, holding_json("ds.json", content)),
+        setup=all_of(setup, ready, with_json("ds.json", content)),
     )
 
 
@@ -105,8 +103,8 @@ _BATCHES = (
     Refusal(
         name="deepspeed: values at their bounds",
         command=_COMMAND,
-        scene=holding_json("ds.json", _FITTING),
-        before=r"^ds\.json: activation_checkpointing is ignored: --checkpoint-activations"
+        setup=with_json("ds.json", _FITTING),
+        output_before=r"^ds\.json: activation_checkpointing is ignored: --checkpoint-activations"
         r" recomputes layers here$",
     ),
     _batch("a micro-batch that does not divide", {}, "--batch-size 8 --micro-batch 3"),

@@ -1,11 +1,11 @@
-"""Command lines of the trainer that are refused before anything is read."""
+"""Command lines of the trainer that are refused before the data are read."""
 
 from typing import Any
 
-from tests.refusals.refusal import Refusal, nothing
-from tests.refusals.scenes import Scene, holding
-from tests.refusals.scenes_shards import holding_json
-from tests.refusals.scenes_trainer import SHAPE
+from tests.refusals.refusal import Refusal, no_files
+from tests.refusals.setups import Setup, with_file
+from tests.refusals.setups_shards import with_json
+from tests.refusals.setups_trainer import SHAPE
 
 _BASE = "trainer.train --data data --model tiny --batch-size 4"
 _TRAIN = f"{_BASE} --max-steps 9"
@@ -73,16 +73,16 @@ _COMMANDS = (
     "trainer.evaluate run --task lambada=gone",
 )
 _WITH = {
-    f"{_BASE} --save there": holding("there/manifest.json"),
-    "trainer.finetune --task copa --data x --init-from y --save there": holding(
+    f"{_BASE} --save there": with_file("there/manifest.json"),
+    "trainer.finetune --task copa --data x --init-from y --save there": with_file(
         "there/manifest.json"
     ),
-    f"{_BASE} --recipe mine.args": holding("mine.args", "--qqqq 5\n"),
-    "trainer.generate run --prompts p": holding("p", "\n \n"),
-    "trainer.generate here x": holding("here/x"),
-    "trainer.generate here x --model tiny": holding("here/x"),
-    "trainer.evaluate run --task lambada=x --task lambada=x": holding("x"),
-    "trainer.evaluate run --task lambada=x --eval-samples 9": holding("x"),
+    f"{_BASE} --recipe mine.args": with_file("mine.args", "--qqqq 5\n"),
+    "trainer.generate run --prompts p": with_file("p", "\n \n"),
+    "trainer.generate here x": with_file("here/x"),
+    "trainer.generate here x --model tiny": with_file("here/x"),
+    "trainer.evaluate run --task lambada=x --task lambada=x": with_file("x"),
+    "trainer.evaluate run --task lambada=x --eval-samples 9": with_file("x"),
 }
 
 _NUMBERS = (
@@ -92,7 +92,7 @@ _NUMBERS = (
     ("--weight-decay", ("-0.1",)),
     ("--warmup", ("-1",)),
 )
-"""Flags of training, and values that they do not take."""
+"""Flags of training, and invalid values."""
 
 _BOUNDS = (
     "--dropout 0 --betas 0 0.999 --eps 1e-30 --weight-decay 0 --decay-steps 1 --micro-batch 1"
@@ -101,7 +101,7 @@ _BOUNDS = (
     "--dropout 0.99 --betas 0.9999 0 --save-every epoch --eval-every epoch --lr-floor 1 --warmup 8"
     " --follow --slack 0",
 )
-"""The other side: these are taken, and then there are no data."""
+"""Flags at their bounds, which are accepted; then the data are missing."""
 
 _OF_TEXTS = ("--beams 4", "--max-answer 5", "--by-loss")
 
@@ -134,7 +134,7 @@ _SHAPES = (
     ("layernorm_eps", 1),
     ("init_std", 1000),
 )
-"""A key of model.json, and its value."""
+"""Keys of model.json, and invalid values."""
 
 _AT_BOUNDS = {
     "num_layers": 2**24,
@@ -159,40 +159,40 @@ _LAUNCHERS = (
     {"OMPI_COMM_WORLD_SIZE": "4"},
     {"PMI_SIZE": "4"},
 )
-"""Variables of which a launcher sets more."""
+"""Environment variables of launchers, from which some are missing."""
 
 _ALONE: tuple[dict[str, str], ...] = (
     {"SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "4"},
     {"RANK": "0", "WORLD_SIZE": "1"},
     {"WORLD_SIZE": "1"},
 )
-"""The other side: of a single process, for which there are no data."""
+"""Variables of a single process, which are accepted; then the data are missing."""
 
 
-def _row(command: str, scene: Scene = nothing, name: str = "") -> Refusal:
-    return Refusal(name=name or command, command=command, scene=scene)
+def _row(command: str, setup: Setup = no_files, name: str = "") -> Refusal:
+    return Refusal(name=name or command, command=command, setup=setup)
 
 
 def _model(name: str, content: Any) -> Refusal:
-    return _row(_FILE, holding_json("model.json", content), f"train: a model {name}")
+    return _row(_FILE, with_json("model.json", content), f"train: a model {name}")
 
 
 ROWS = (
     *(_row(command) for command in _COMMANDS),
-    *(_row(command, scene) for command, scene in _WITH.items()),
+    *(_row(command, setup) for command, setup in _WITH.items()),
     *(_row(f"{_TRAIN} {flag} {value}") for flag, values in _NUMBERS for value in values),
     *(_row(f"{_TRAIN} {flags}") for flags in _BOUNDS),
     *(_row(f"{_TUNE.replace('prompted', 'tnews')} {flags}") for flags in _OF_TEXTS),
     *(
         _row(
             "trainer.generate run --prompts p.jsonl",
-            holding("p.jsonl", content),
+            with_file("p.jsonl", content),
             f"generate: prompts as {content}",
         )
         for content in _PROMPTS
     ),
     *(
-        _row(_FILE, holding("model.json", content), f"train: a model as {content:.40}")
+        _row(_FILE, with_file("model.json", content), f"train: a model as {content:.40}")
         for content in _FILES
     ),
     *(_model(f"with {key} {value}", {**SHAPE, key: value}) for key, value in _SHAPES),

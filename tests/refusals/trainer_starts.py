@@ -1,4 +1,4 @@
-"""Runs that cannot start: data and model that do not fit, checkpoints of other runs, damage."""
+"""Training runs that cannot start: unfit data or models, other or damaged checkpoints."""
 
 import shutil
 from contextlib import ExitStack
@@ -8,29 +8,29 @@ from typing import Any
 
 from shards.storage.lock import lock_dir
 from tests.refusals.refusal import Accepted, Refusal
-from tests.refusals.scenes import Scene, together
-from tests.refusals.scenes_shards import (
-    GONE,
+from tests.refusals.setups import Setup, all_of
+from tests.refusals.setups_shards import (
+    ABSENT,
     cut,
-    holding_json,
     json_changed,
     overwritten,
-    sealed,
+    with_json,
+    with_manifest,
 )
-from tests.refusals.scenes_trainer import SHAPE, ready, trained, tuned
+from tests.refusals.setups_trainer import SHAPE, ready, trained, tuned
 
 _TRAIN = "trainer.train --data data --model model.json --max-steps 4 --batch-size 4"
 _AGAIN = f"{_TRAIN} --log-every 1 --save-every 2 --save run"
 _ALONE = f"{_TRAIN} --resume run/step-4 --save out"
-"""From the last checkpoint or not at all."""
+"""A command that resumes from the last checkpoint only."""
 
 
-def _row(name: str, command: str, scene: Scene) -> Refusal:
-    return Refusal(name=f"train: {name}", command=command, scene=scene)
+def _row(name: str, command: str, setup: Setup) -> Refusal:
+    return Refusal(name=f"train: {name}", command=command, setup=setup)
 
 
-def _model(**changes: Any) -> Scene:
-    return together(trained, holding_json("model.json", {**SHAPE, **changes}))
+def _model(**changes: Any) -> Setup:
+    return all_of(trained, with_json("model.json", {**SHAPE, **changes}))
 
 
 _FRESH = (
@@ -87,7 +87,7 @@ def _unfinished(folder: Path) -> None:
 
 
 def _being_written(folder: Path) -> None:
-    """A run that another process writes into, until this process ends."""
+    """Lock the run until this process ends, as another process that trains it does."""
     _HELD.enter_context(lock_dir(folder / "run"))
 
 
@@ -100,7 +100,7 @@ _GONE = {
 
 _LIST = "run/step-4/whole-00000.json"
 _STATE = (
-    ("loader", GONE),
+    ("loader", ABSENT),
     ("identity", None),
     ("identity.tokenizer.sha256", "0" * 64),
     ("options", 5),
@@ -109,7 +109,7 @@ _STATE = (
     ("loader.position", 2**62),
     ("loader.shards", []),
 )
-"""Where in the state of a run, and the value there."""
+"""Paths in the state of a run, and invalid values."""
 
 _LISTED = (
     ("step", -1),
@@ -124,7 +124,7 @@ _LISTED = (
     ("files", []),
     ("colour", 1),
 )
-"""The same of the list of a checkpoint's files."""
+"""Paths in the list of a checkpoint's files, and invalid values."""
 
 _FILE = "run/step-4/mp_rank_00_model_states.pt"
 _DAMAGE = {
@@ -135,42 +135,44 @@ _DAMAGE = {
 
 ROWS = (
     *(
-        _row(flags, f"{_TRAIN} {flags}", scene)
-        for flags, scene in {**dict.fromkeys(_FRESH, ready), **_FRESH_WITH}.items()
+        _row(flags, f"{_TRAIN} {flags}", setup)
+        for flags, setup in {**dict.fromkeys(_FRESH, ready), **_FRESH_WITH}.items()
     ),
     *(_row(f"blanks {text}", f"{_TRAIN} --blanks {text}", ready) for text in _BLANKS),
     _row(
         "blanks without their tokens",
         _TRAIN,
-        together(ready, sealed("tokenizer.special.smask", GONE, "tokenizer.special.eop", GONE)),
+        all_of(
+            ready, with_manifest("tokenizer.special.smask", ABSENT, "tokenizer.special.eop", ABSENT)
+        ),
     ),
-    _row("tokens of one id", _TRAIN, together(ready, sealed("tokenizer.special.gmask", 307))),
+    _row("tokens of one id", _TRAIN, all_of(ready, with_manifest("tokenizer.special.gmask", 307))),
     *(
         replace(
-            _row(f"again {flags}", f"{_AGAIN} {flags}", scene),
-            before="decay_steps is 3" if flags == "--max-steps 3" else "",
+            _row(f"again {flags}", f"{_AGAIN} {flags}", setup),
+            output_before="decay_steps is 3" if flags == "--max-steps 3" else "",
         )
-        for flags, scene in {**dict.fromkeys(_RESUMED, trained), **_RESUMED_WITH}.items()
+        for flags, setup in {**dict.fromkeys(_RESUMED, trained), **_RESUMED_WITH}.items()
     ),
-    *(_row(name, _AGAIN, together(trained, scene)) for name, scene in _GONE.items()),
+    *(_row(name, _AGAIN, all_of(trained, setup)) for name, setup in _GONE.items()),
     Accepted(
         name="train: again --init-from run",
         command=f"{_AGAIN} --init-from run",
-        scene=trained,
-        says="--init-from run is not read: the run resumes from run/step-4",
+        setup=trained,
+        message="--init-from run is not read: the run resumes from run/step-4",
     ),
     *(
         _row(
             f"a checkpoint with {path} {value!r:.9}",
             _AGAIN,
-            together(trained, json_changed(_LIST, f"state.{path}", value)),
+            all_of(trained, json_changed(_LIST, f"state.{path}", value)),
         )
         for path, value in _STATE
     ),
     _row(
         "the only checkpoint, damaged",
         _AGAIN,
-        together(
+        all_of(
             trained,
             lambda folder: shutil.rmtree(folder / "run" / "step-2"),
             json_changed(_LIST, "state.loader", []),
@@ -180,9 +182,9 @@ ROWS = (
         _row(
             f"a list of files with {path} {value!r:.9}",
             _ALONE,
-            together(trained, json_changed(_LIST, path, value)),
+            all_of(trained, json_changed(_LIST, path, value)),
         )
         for path, value in _LISTED
     ),
-    *(_row(name, _ALONE, together(trained, scene)) for name, scene in _DAMAGE.items()),
+    *(_row(name, _ALONE, all_of(trained, setup)) for name, setup in _DAMAGE.items()),
 )

@@ -1,4 +1,4 @@
-"""Files of tasks and items, exports and weights that are refused."""
+"""Invalid task files, examples, exports and weights."""
 
 import json
 import shutil
@@ -8,17 +8,17 @@ from typing import Any
 from tests.golden.corpus_tasks import tasks
 from tests.golden.corpus_training import tokenizer
 from tests.refusals.refusal import Accepted, Refusal, refused
-from tests.refusals.scenes import MODEL, Scene, holding, together
-from tests.refusals.scenes_shards import (
+from tests.refusals.setups import MODEL, Setup, all_of, with_file
+from tests.refusals.setups_shards import (
     changed,
     cut,
     edited,
-    holding_json,
     json_changed,
     missing,
     overwritten,
+    with_json,
 )
-from tests.refusals.scenes_trainer import (
+from tests.refusals.setups_trainer import (
     ITEMS,
     TUNING,
     causal,
@@ -37,7 +37,7 @@ _TASK: dict[str, Any] = {"pattern": "{text} [MASK]", "verbalizer": {"0": "bad", 
 
 def _own(name: str, **changes: Any) -> Refusal:
     task = {key: value for key, value in {**_TASK, **changes}.items() if value is not None}
-    return Refusal(name=f"task: {name}", command=_OWN, scene=holding_json("own.json", task))
+    return Refusal(name=f"task: {name}", command=_OWN, setup=with_json("own.json", task))
 
 
 _DESCRIPTIONS = (
@@ -53,17 +53,17 @@ _DESCRIPTIONS = (
     _own("two kinds of answers", answer="x"),
     _own("another form", form="long"),
     _own("a word that is no text", verbalizer={"a": 1, "b": " x"}),
-    Refusal(name="task: no JSON", command=_OWN, scene=holding("own.json", "{")),
+    Refusal(name="task: no JSON", command=_OWN, setup=with_file("own.json", "{")),
 )
 
 
 def _items(name: str, content: Any, *, flags: str = "", task: str = "prompted") -> Refusal:
-    scene = content if callable(content) else lines("items/train.jsonl", content)
+    setup = content if callable(content) else lines("items/train.jsonl", content)
     return Refusal(
         name=f"items: {name}",
         command=f"trainer.finetune --task {task} --data items --init-from run --save out --epochs"
         f" 1 {flags}",
-        scene=together(trained, scene),
+        setup=all_of(trained, setup),
     )
 
 
@@ -71,20 +71,20 @@ _ALPACA = [
     {"instruction": f"say {word}", "input": "", "output": f" the {word}"}
     for word in ("sea", "road")
 ]
-"""Items as many instructions are published."""
+"""Examples in the format of most published instructions."""
 _GOOD = {"prompt": "the sea", "answer": " is cold"}
 _ITEMS = (
     _items("no folder", lambda _: None),
-    _items("no file", holding("items/x")),
-    _items("a file", holding("items", "")),
-    _items("an array that ends early", holding("items/train.json", '[{"prompt": "a"},')),
-    _items("an array with a text", holding("items/train.json", '[{"prompt": "a"},\n "b"]')),
-    _items("instructions", holding_json("items/train.json", _ALPACA)),
+    _items("no file", with_file("items/x")),
+    _items("a file", with_file("items", "")),
+    _items("an array that ends early", with_file("items/train.json", '[{"prompt": "a"},')),
+    _items("an array with a text", with_file("items/train.json", '[{"prompt": "a"},\n "b"]')),
+    _items("instructions", with_json("items/train.json", _ALPACA)),
     _items("contents", [{"content": "a", "summary": "b"}]),
     _items("contents for seq2seq", [{"content": "a", "summary": "b"}], task="seq2seq"),
-    _items("no item", holding("items/train.jsonl", "\n")),
-    _items("not UTF-8", holding("items/train.jsonl", b"\xff")),
-    _items("no JSON", holding("items/train.jsonl", "\n{\n")),
+    _items("no item", with_file("items/train.jsonl", "\n")),
+    _items("not UTF-8", with_file("items/train.jsonl", b"\xff")),
+    _items("no JSON", with_file("items/train.jsonl", "\n{\n")),
     _items("a list", [_GOOD, [1]]),
     _items("no answer", [_GOOD, {"prompt": "x"}]),
     _items("an empty answer", [_GOOD, {**_GOOD, "answer": ""}]),
@@ -105,10 +105,8 @@ _ITEMS = (
 
 
 def _words(name: str, items: Any, *, flags: str = "", **changes: Any) -> Refusal:
-    scene = together(
-        holding_json("own.json", {**_TASK, **changes}), lines("items/train.jsonl", items)
-    )
-    return _items(name, scene, task="own.json", flags=flags)
+    setup = all_of(with_json("own.json", {**_TASK, **changes}), lines("items/train.jsonl", items))
+    return _items(name, setup, task="own.json", flags=flags)
 
 
 _LABELS = (
@@ -120,16 +118,16 @@ _LABELS = (
 )
 
 
-def _shown(task: str, name: str, scene: Scene) -> Refusal:
+def _shown(task: str, name: str, setup: Setup) -> Refusal:
     return Refusal(
         name=f"items of {task}: {name}",
         command=f"trainer.tasks {task} --tokenizer tiktoken:merges.txt",
-        scene=together(tokenizer, tasks, scene),
+        setup=all_of(tokenizer, tasks, setup),
     )
 
 
 def _changed(task: str, path: str, new: Any) -> Refusal:
-    """The row of the first item of a file with another value."""
+    """Return the row of a file whose first example has another value."""
 
     def change(content: bytes) -> bytes:
         item = json.loads(content.split(b"\n")[0])
@@ -162,7 +160,7 @@ _CHANGED = (
     ("pick.json moods", "other", None),
     ("cuts.json letters", "label", "Us"),
 )
-"""A task with its folder and flags, a place in the first item of its file, the value there."""
+"""A task with its folder and flags, a path in the first example of its file, a value."""
 _TEXTS = {
     "half a character": '{"a": 1}\n{"a": ["\\uD800"]}',
     "half a character in a key": '{"\\udC00\\uD800": 1}',
@@ -177,24 +175,22 @@ _TAUGHT = (
     Accepted(
         name="items: instructions with a task that reads them",
         command=f"{_OWN} --epochs 1 --batch-size 2",
-        scene=together(
+        setup=all_of(
             trained,
-            holding_json("items/train.json", _ALPACA),
-            holding_json(
-                "own.json", {"pattern": "{instruction}\n{input:cut}", "answer": "{output}"}
-            ),
+            with_json("items/train.json", _ALPACA),
+            with_json("own.json", {"pattern": "{instruction}\n{input:cut}", "answer": "{output}"}),
         ),
-        says=r"own: 2 train",
+        message=r"own: 2 train",
     ),
 )
 
 _ASKED = (
     *(_changed(*row) for row in _CHANGED),
     *(
-        _shown("prompted x.jsonl --split test", name, holding("x.jsonl", text))
+        _shown("prompted x.jsonl --split test", name, with_file("x.jsonl", text))
         for name, text in _TEXTS.items()
     ),
-    _shown("seq2seq lines --split train", "fewer targets", holding("lines/train.target", "a\n")),
+    _shown("seq2seq lines --split train", "fewer targets", with_file("lines/train.target", "a\n")),
     _shown("seq2seq lines --split train", "no targets", missing("lines/train.target")),
 )
 
@@ -209,8 +205,10 @@ _TUNED = tuple(
     refused(
         f"finetune: resumed with {flags}",
         f"trainer.finetune {TUNING} --save tuned --epochs 2 {flags}",
-        scene=together(tuned, lines("items/train.jsonl", ITEMS)),
-        before="" if flags in ("--resume none", "--save run") else "is not read: the run resumes",
+        setup=all_of(tuned, lines("items/train.jsonl", ITEMS)),
+        output_before=""
+        if flags in ("--resume none", "--save run")
+        else "is not read: the run resumes",
     )
     for flags in _RESUMED
 )
@@ -219,30 +217,30 @@ _EXPORTED = {
     "a GLM to transformers": ("run --to hf --output out", trained),
     "onto a file": (
         "run --to safetensors --output out",
-        together(trained, holding("out")),
+        all_of(trained, with_file("out")),
     ),
     "into .": ("run --to safetensors --output .", trained),
     "more rows than there are": ("causal --to hf --vocabulary 385 --output out", causal),
     "without the end of a text": ("causal --to hf --vocabulary 300 --output out", causal),
 }
-"""Flags of trainer.export, and where it runs."""
+"""Arguments of trainer.export, and the setup, by name."""
 _EXPORTS = tuple(
-    refused(f"export: {name}", f"trainer.export {flags}", scene=scene)
-    for name, (flags, scene) in _EXPORTED.items()
+    refused(f"export: {name}", f"trainer.export {flags}", setup=setup)
+    for name, (flags, setup) in _EXPORTED.items()
 )
 
 
-def _weights(name: str, path: str, *scenes: Scene, more: str = "") -> Refusal:
+def _weights(name: str, path: str, *setups: Setup, more: str = "") -> Refusal:
     model = "gpt2.json --objective causal" if path == "gpt2" else "model.json"
     return Refusal(
         name=f"weights: {name}",
         command=f"trainer.train --data data --model {model} --max-steps 2 --batch-size 4"
         f" --init-from {path} {more}",
-        scene=together(*scenes),
+        setup=all_of(*setups),
     )
 
 
-def _bigger(**changes: Any) -> Scene:
+def _bigger(**changes: Any) -> Setup:
     return json_changed("model.json", next(iter(changes)), next(iter(changes.values())))
 
 
@@ -297,53 +295,51 @@ _GLM_CONFIG = {
     "vocab_size": 384,
     "max_sequence_length": 64,
 }
-"""config.json of a GLM as THUDM/GLM publishes them."""
+"""The config.json of a GLM, as THUDM/GLM publishes it."""
 _SHARD = "pytorch_model-00001-of-00002.bin"
-_FOLDERS: dict[str, Scene] = {
-    "chatglm": holding_json("other/config.json", {"model_type": "chatglm", "num_layers": 28}),
-    "llama": holding_json("other/config.json", {"model_type": "llama"}),
-    "a type without a name": holding_json("other/config.json", {"model_type": "qwen2"}),
-    "GLM-4": holding_json("other/config.json", {"model_type": "glm", "num_hidden_layers": 40}),
-    "LoRA": holding_json("other/adapter_config.json", {"base_model_name_or_path": "gpt2"}),
-    "nanoGPT": holding("other/ckpt.pt"),
-    "attention_scale": holding_json("other/config.json", {**_GLM_CONFIG, "attention_scale": 8.0}),
-    "relative_encoding": holding_json(
-        "other/config.json", {**_GLM_CONFIG, "relative_encoding": True}
-    ),
-    "no number of layers": holding_json("other/config.json", {**_GLM_CONFIG, "num_layers": None}),
-    "a config alone": holding_json("other/config.json", _GLM_CONFIG),
-    "nothing": holding("other/README.md"),
-    "a shard is missing": together(
-        holding_json("other/config.json", _GLM_CONFIG),
-        holding_json(
+_FOLDERS: dict[str, Setup] = {
+    "chatglm": with_json("other/config.json", {"model_type": "chatglm", "num_layers": 28}),
+    "llama": with_json("other/config.json", {"model_type": "llama"}),
+    "a type without a name": with_json("other/config.json", {"model_type": "qwen2"}),
+    "GLM-4": with_json("other/config.json", {"model_type": "glm", "num_hidden_layers": 40}),
+    "LoRA": with_json("other/adapter_config.json", {"base_model_name_or_path": "gpt2"}),
+    "nanoGPT": with_file("other/ckpt.pt"),
+    "attention_scale": with_json("other/config.json", {**_GLM_CONFIG, "attention_scale": 8.0}),
+    "relative_encoding": with_json("other/config.json", {**_GLM_CONFIG, "relative_encoding": True}),
+    "no number of layers": with_json("other/config.json", {**_GLM_CONFIG, "num_layers": None}),
+    "a config alone": with_json("other/config.json", _GLM_CONFIG),
+    "nothing": with_file("other/README.md"),
+    "a shard is missing": all_of(
+        with_json("other/config.json", _GLM_CONFIG),
+        with_json(
             "other/pytorch_model.bin.index.json",
             {"weight_map": {str(i): f"pytorch_model-0000{i}-of-00009.bin" for i in range(1, 10)}},
         ),
-        holding("other/pytorch_model-00002-of-00009.bin"),
+        with_file("other/pytorch_model-00002-of-00009.bin"),
     ),
-    "the index is missing": together(
-        holding_json("other/config.json", _GLM_CONFIG), holding(f"other/{_SHARD}")
+    "the index is missing": all_of(
+        with_json("other/config.json", _GLM_CONFIG), with_file(f"other/{_SHARD}")
     ),
-    "a pointer of Git LFS": together(
-        holding_json("other/config.json", _GLM_CONFIG),
-        holding("other/pytorch_model.bin", "version https://git-lfs.github.com/spec/v1\noid x\n"),
+    "a pointer of Git LFS": all_of(
+        with_json("other/config.json", _GLM_CONFIG),
+        with_file("other/pytorch_model.bin", "version https://git-lfs.github.com/spec/v1\noid x\n"),
     ),
 }
-"""Folders of models that people have and that cannot be read."""
+"""Folders of other models that people have, which cannot be read."""
 _OF_OTHERS = tuple(
     refused(
         f"weights of others: {name}",
         "trainer.train --data data --max-steps 2 --batch-size 4 --init-from other",
-        scene=together(ready, scene),
+        setup=all_of(ready, setup),
     )
-    for name, scene in _FOLDERS.items()
+    for name, setup in _FOLDERS.items()
 )
 
 
 def _published(folder: Path) -> None:
-    """The run's weights as a GLM in a folder as THUDM/GLM publishes it, with its tokenizer."""
+    """Write the run's weights and tokenizer in the format in which THUDM/GLM publishes them."""
     trained(folder)
-    holding_json("other/config.json", _GLM_CONFIG)(folder)
+    with_json("other/config.json", _GLM_CONFIG)(folder)
     other = folder / "other"
     shutil.copy(folder / "run/step-4/mp_rank_00_model_states.pt", other / "pytorch_model.bin")
     shutil.copy(folder / "tok.model", other / "cog-pretrain.model")
@@ -358,43 +354,43 @@ _WITHOUT_MODEL = {
     "a published GLM": (f"{_STEP} --init-from other", _published),
     "a published GLM, finetune": (
         f"trainer.finetune {TUNING.replace('run', 'other')} --epochs 1 --save out",
-        together(_published, lines("items/train.jsonl", ITEMS)),
+        all_of(_published, lines("items/train.jsonl", ITEMS)),
     ),
     "a published GLM, evaluate": (
         "trainer.evaluate other --task lambada=x",
-        together(_published, holding("x", '{"text": "a b"}\n')),
+        all_of(_published, with_file("x", '{"text": "a b"}\n')),
     ),
     "a published GLM, generate": ("trainer.generate other the", _published),
     "a published GLM, export": ("trainer.export other --to safetensors --output out", _published),
 }
-"""Commands that are given a model whose shape --model need not say."""
+"""Commands that need no --model, because the model describes itself."""
 _STARTED = tuple(
-    Accepted(name=f"without --model: {name}", command=command, scene=scene, says="")
-    for name, (command, scene) in _WITHOUT_MODEL.items()
+    Accepted(name=f"without --model: {name}", command=command, setup=setup, message="")
+    for name, (command, setup) in _WITHOUT_MODEL.items()
 )
 
 
 _WHOLE = "run/step-4/whole-00000.json"
-_DAMAGED = together(
+_DAMAGED = all_of(
     trained,
     cut("run/step-4/mp_rank_00_model_states.pt"),
     overwritten("run/step-2/mp_rank_00_model_states.pt", 200_000, b"\xaa\x55"),
 )
-_WORDS = holding("x", '{"text": "a b"}\n')
+_WORDS = with_file("x", '{"text": "a b"}\n')
 _USED = {
     "a prompt that is too long": (f"generate run '{'the sea and ' * 40}'", trained),
     "another tokenizer": (
         "generate run x --tokenizer tiktoken:merges.txt",
-        together(trained, tokenizer),
+        all_of(trained, tokenizer),
     ),
     "no such device": ("generate run x --device abacus", trained),
     "data that are gone": (
         "generate run x",
-        together(trained, json_changed(_WHOLE, "state.run.mixes.0.data", ["/gone"])),
+        all_of(trained, json_changed(_WHOLE, "state.run.mixes.0.data", ["/gone"])),
     ),
     "a shape that is gone": (
         "generate run x",
-        together(trained, json_changed(_WHOLE, "state.identity.model.num_layers", 0)),
+        all_of(trained, json_changed(_WHOLE, "state.identity.model.num_layers", 0)),
     ),
     "only damaged checkpoints, generate": ("generate run x", _DAMAGED),
     "only damaged checkpoints, train": (
@@ -404,7 +400,7 @@ _USED = {
     ),
     "losses that were not finite": (
         "generate run x",
-        together(
+        all_of(
             trained,
             *(
                 json_changed(f"run/step-{i}/whole-00000.json", "state.bad_streak", 1)
@@ -417,28 +413,28 @@ _USED = {
     "held-out text of a tuned model": ("evaluate tuned", tuned),
     "a task longer than the model": (
         "evaluate run --task lambada=x --length 65",
-        together(trained, _WORDS),
+        all_of(trained, _WORDS),
     ),
     "blanks of a causal model": (
         "evaluate causal --task lambada=x --blank mask",
-        together(causal, _WORDS),
+        all_of(causal, _WORDS),
     ),
     "an empty file of a task": (
         "evaluate run --task lambada=x",
-        together(trained, holding("x", "\n")),
+        all_of(trained, with_file("x", "\n")),
     ),
 }
-"""Commands of the trainer, and where they run."""
+"""Commands of the trainer, and the setup, by name."""
 _USES = tuple(
-    refused(f"use: {name}", f"trainer.{command}", scene=scene)
-    for name, (command, scene) in _USED.items()
+    refused(f"use: {name}", f"trainer.{command}", setup=setup)
+    for name, (command, setup) in _USED.items()
 )
 
 _PATTERNS = (
     refused(
         "the pattern after the last of wsc",
         "trainer.tasks wsc x.jsonl --tokenizer sentencepiece:tok.model --pattern 3",
-        scene=together(holding("tok.model", MODEL.read_bytes()), holding("x.jsonl", "{}\n")),
+        setup=all_of(with_file("tok.model", MODEL.read_bytes()), with_file("x.jsonl", "{}\n")),
     ),
 )
 

@@ -151,7 +151,7 @@ def start(
         words=words,
         folder=str(forks.ROOT),
         outputs=[str(log), str(log)],
-        process=not forked,
+        new_process=not forked,
         pickled=forks.pickled_call(partial(_prepare, trap, constants or {})),
     )
     return Started(tuple(words), forks.start(words[0].partition(".")[0], asked), log)

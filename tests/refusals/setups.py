@@ -1,4 +1,4 @@
-"""Folders that rows start from: small inputs, finished datasets, broken files of each kind."""
+"""Setups of rows: functions that fill a folder with inputs, datasets and broken files."""
 
 import atexit
 import fcntl
@@ -14,27 +14,27 @@ from typing import Any
 
 from tests.forks import ROOT
 from tests.refusals.refusal import Refusal
-from tests.refusals.runner import run, tree
+from tests.refusals.runner import content_hashes, run
 
 MODEL = ROOT / "pipelines" / "sample" / "sample.model"
 TOKENIZER = f"--tokenizer sentencepiece:{MODEL}"
-"""The flag of a tokenizer that is well."""
+"""The flag of a valid tokenizer."""
 
-Scene = Callable[[Path], object]
+Setup = Callable[[Path], object]
 
 
-def together(*scenes: Scene) -> Scene:
-    """Return the scene of several, one after the other."""
+def all_of(*setups: Setup) -> Setup:
+    """Return a setup that applies several, one after the other."""
 
     def fill(folder: Path) -> None:
-        for scene in scenes:
-            scene(folder)
+        for setup in setups:
+            setup(folder)
 
     return fill
 
 
-def holding(path: str, content: str | bytes = "") -> Scene:
-    """Return the scene of a file; a text is written as UTF-8."""
+def with_file(path: str, content: str | bytes = "") -> Setup:
+    """Return the setup of a file; a text is written as UTF-8."""
 
     def fill(folder: Path) -> None:
         file = folder / path
@@ -45,7 +45,7 @@ def holding(path: str, content: str | bytes = "") -> Scene:
 
 
 def page(number: int) -> dict[str, Any]:
-    """Return a record as WuDao has them, long enough to be kept."""
+    """Return a record in WuDao's format, long enough to be kept."""
     text = f"第{number}号工坊的老师傅每天清晨打开木门，先给炉子添上炭火，再把昨夜泡好的竹篾取出来。"
     more = f"他说，编号{number}的篮子要编三天，一天起底，一天收边，一天打磨，急不得。"
     return {"id": number, "title": f"工坊{number}", "dataType": "手艺", "content": text + more * 3}
@@ -56,22 +56,22 @@ LINES = "".join(
     json.dumps({"text": page(number)["content"]}, ensure_ascii=False) + "\n" for number in range(6)
 )
 
-wudao = holding("in/part-1.json", PAGES)
-"""A folder `in` with a file as WuDao has them."""
-lines = holding("in/part-1.jsonl", LINES)
-"""A folder `in` with JSON lines, which pipelines.text reads."""
+wudao = with_file("in/part-1.json", PAGES)
+"""A folder `in` with a file in WuDao's format."""
+lines = with_file("in/part-1.jsonl", LINES)
+"""A folder `in` with JSON lines for pipelines.text."""
 
 
-def kept(folder: Path, name: str, make: Scene) -> Path:
-    """Return the folder that a scene makes once in a session, for all processes of the tests.
+def made_once(folder: Path, name: str, make: Setup) -> Path:
+    """Return the folder of a setup that is applied once in a session, for all test processes.
 
     Args:
-        folder: Of a row; the session's folder is above it.
-        name: Of the scene.
-        make: The scene.
+        folder: The folder of a row, below the session's folder.
+        name: A name for the setup.
+        make: The setup.
     """
     sessions = [path for path in folder.parents if re.fullmatch(r"pytest-\d+", path.name)]
-    made = (sessions[0] if sessions else _own_folder()) / f"refusals-{name}"
+    made = (sessions[0] if sessions else _temporary_folder()) / f"refusals-{name}"
     with made.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         done = made.with_suffix(".done")
@@ -83,11 +83,11 @@ def kept(folder: Path, name: str, make: Scene) -> Path:
     return made
 
 
-def copied(name: str, make: Scene, *parts: str) -> Scene:
-    """Return the scene of some files and folders that another scene makes, as `kept` does."""
+def copy_of(name: str, make: Setup, *parts: str) -> Setup:
+    """Return a setup that copies some files and folders from one that `made_once` made."""
 
     def fill(folder: Path) -> None:
-        made = kept(folder, name, make)
+        made = made_once(folder, name, make)
         for part in parts:
             copy = shutil.copy if (made / part).is_file() else _copy_folder
             copy(made / part, folder / part)
@@ -100,25 +100,30 @@ def _copy_folder(source: Path, target: Path) -> None:
 
 
 @cache
-def _own_folder() -> Path:
-    """Return a folder that ends with this process, of which it keeps only its own files."""
+def _temporary_folder() -> Path:
+    """Return a temporary folder that is deleted at the end of this process."""
     folder = Path(tempfile.mkdtemp(prefix="refusals-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     return folder
 
 
-def left_by(command: str, scene: Scene) -> Scene:
-    """Return the scene that a command leaves that starts in another scene; it runs once."""
+def run_command(folder: Path, command: str) -> None:
+    """Run a command that must succeed."""
+    done = run(Refusal(name="setup", command=command, message=""), folder)
+    assert done.code == 0, f"{command}\n{done.err}"
+
+
+def after_command(command: str, setup: Setup) -> Setup:
+    """Return the setup that a command makes of another setup; the command runs once."""
 
     def make(folder: Path) -> None:
-        scene(folder)
-        done = run(Refusal(name="scene", command=command, says=""), folder)
-        assert done.code == 0, done.err
+        setup(folder)
+        run_command(folder, command)
 
     def fill(folder: Path) -> None:
-        made = kept(folder, _name(command, scene), make)
+        made = made_once(folder, _name(command, setup), make)
         shutil.copytree(made, folder, symlinks=True, dirs_exist_ok=True)
-        inputs = folder / "data" / "inputs.json"  # the files are where they were copied to
+        inputs = folder / "data" / "inputs.json"  # the input files have moved, too
         if inputs.exists():
             inputs.write_text(inputs.read_text().replace(f"{made}/", f"{folder}/"))
 
@@ -126,15 +131,16 @@ def left_by(command: str, scene: Scene) -> Scene:
 
 
 @cache
-def _name(command: str, scene: Scene) -> str:
-    """Return a name for the files that a command leaves: the same in all processes."""
+def _name(command: str, setup: Setup) -> str:
+    """Return a name for the setup of a command, the same in all processes."""
     with tempfile.TemporaryDirectory() as folder:
-        scene(Path(folder))
+        setup(Path(folder))
         started = {
-            path: content.replace(folder, "") for path, content in tree(Path(folder)).items()
+            path: content.replace(folder, "")
+            for path, content in content_hashes(Path(folder)).items()
         }
     return hashlib.sha256(f"{command} {sorted(started.items())}".encode()).hexdigest()[:16]
 
 
-dataset = left_by(f"pipelines.wudao --input in {TOKENIZER} --output data", wudao)
-"""A folder `in`, and `data`, the dataset that pipelines.wudao makes of it."""
+dataset = after_command(f"pipelines.wudao --input in {TOKENIZER} --output data", wudao)
+"""A folder `in`, and `data`, the dataset that pipelines.wudao builds from it."""

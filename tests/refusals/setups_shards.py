@@ -1,4 +1,4 @@
-"""Folders with datasets that something is wrong with, made by the commands themselves."""
+"""Setups of datasets, most of them damaged, which the commands themselves build."""
 
 import json
 import random
@@ -10,9 +10,7 @@ from typing import Any
 import google_crc32c
 import pyarrow as pa
 
-from tests.refusals.refusal import Refusal
-from tests.refusals.runner import run
-from tests.refusals.scenes import Scene, copied, holding, kept
+from tests.refusals.setups import Setup, copy_of, made_once, run_command, with_file
 from tests.shards import datasets
 
 _WORDS = (
@@ -25,18 +23,6 @@ _BUILD = (
 )
 
 
-def command(folder: Path, words: str, *, forked: bool = False) -> None:
-    """Run a command that must go well.
-
-    Args:
-        folder: Where.
-        words: The module and its flags.
-        forked: In a copy of this process, which has imported what it needs.
-    """
-    done = run(Refusal(name="scene", command=words, says="", process=not forked), folder)
-    assert done.code == 0, f"{words}\n{done.err}"
-
-
 def _text(source: random.Random) -> str:
     words = _WORDS.split()
     sentences = (
@@ -46,8 +32,8 @@ def _text(source: random.Random) -> str:
     return " ".join(sentences)
 
 
-def texts(path: Path, number: int, *, seed: int) -> None:
-    """Write records with a text, an id and a url."""
+def write_texts(path: Path, number: int, *, seed: int) -> None:
+    """Write records with a text, an id and a URL."""
     source, name = random.Random(seed), path.stem
     lines = (
         json.dumps(
@@ -61,8 +47,8 @@ def texts(path: Path, number: int, *, seed: int) -> None:
 
 def _make_corpus(folder: Path) -> None:
     for path, number, seed in (("docs/a", 60, 1), ("more/b", 40, 2), ("new/c", 40, 3)):
-        texts(folder / f"{path}.jsonl", number, seed=seed)
-    command(
+        write_texts(folder / f"{path}.jsonl", number, seed=seed)
+    run_command(
         folder,
         "pipelines.train_tokenizer --input docs --corpus text --output tok.model --vocab-size 300",
     )
@@ -70,48 +56,48 @@ def _make_corpus(folder: Path) -> None:
 
 def _make_first(folder: Path) -> None:
     _make_corpus(folder)
-    command(folder, f"{_BUILD} --input docs=docs --input notes=more")
+    run_command(folder, f"{_BUILD} --input docs=docs --input notes=more")
 
 
 def _make_grown(folder: Path) -> None:
-    shutil.copytree(kept(folder, "first", _make_first), folder, dirs_exist_ok=True)
+    shutil.copytree(made_once(folder, "first", _make_first), folder, dirs_exist_ok=True)
     inputs = "--input docs=docs --input notes=more --input new=new"
-    command(folder, f"{_BUILD} {inputs} --append")
-    command(folder, "shards remove data --id a-3 --reason asked")
+    run_command(folder, f"{_BUILD} {inputs} --append")
+    run_command(folder, "shards remove data --id a-3 --reason asked")
 
 
-first = copied("first", _make_first, "data")
+first = copy_of("first", _make_first, "data")
 """`data` with one generation: docs and notes, each in two shards, with validation."""
-corpus = copied("first", _make_first, "docs", "more", "tok.model")
-"""The input of these datasets, and their tokenizer."""
-dataset = copied("grown", _make_grown, "data")
-"""`data` with two generations, the second with the source new, and a removal: manifest 3."""
+corpus = copy_of("first", _make_first, "docs", "more", "tok.model")
+"""The inputs of these datasets, and their tokenizer."""
+dataset = copy_of("grown", _make_grown, "data")
+"""`data` with two generations, the second with the source `new`, and a removal: manifest 3."""
 
 
 def _make_other(folder: Path) -> None:
     _make_corpus(folder)
-    command(folder, f"{_BUILD} --input docs=docs --seed 5 --shards 4")
+    run_command(folder, f"{_BUILD} --input docs=docs --seed 5 --shards 4")
     (folder / "data").rename(folder / "disk")
 
 
-def _made(words: str) -> Scene:
+def _made(words: str) -> Setup:
     def make(folder: Path) -> None:
         dataset(folder)
-        command(folder, f"shards {words}")
+        run_command(folder, f"shards {words}")
 
     return make
 
 
-another = copied("other", _make_other, "disk")
+another = copy_of("other", _make_other, "disk")
 """`disk`, a dataset of another lineage, in four shards."""
-placed = copied("placed", _made("place data --to disk"), "disk")
-"""`disk`, a copy of `data` as place writes it."""
-exported = copied("exported", _made("export data --to numpy --source docs --output out"), "out")
+placed = copy_of("placed", _made("place data --to disk"), "disk")
+"""`disk`, a copy of `data` written by `place`."""
+exported = copy_of("exported", _made("export data --to numpy --source docs --output out"), "out")
 """`out`, an export of the source docs of `data` for NumPy."""
 
 
-def linked(folder: Path) -> None:
-    """The `data` of a scene before it, whose files all are links, as in a cache."""
+def all_links(folder: Path) -> None:
+    """Replace all files of `data` by links, as in a cache."""
     (folder / "data").rename(folder / "store")
     for path in sorted((folder / "store").rglob("*")):
         if path.is_file():
@@ -121,51 +107,51 @@ def linked(folder: Path) -> None:
 
 
 def manifest(folder: Path) -> None:
-    """`data` with nothing in it but the manifest of `dataset`."""
-    made = kept(folder, "grown", _make_grown)
+    """Write `data` with only the manifest of `dataset`."""
+    made = made_once(folder, "grown", _make_grown)
     (folder / "data").mkdir()
     shutil.copy(made / "data/manifest.json", folder / "data")
 
 
-def found(folder: Path, pattern: str) -> Path:
-    """The one file that a pattern matches."""
+def find_one(folder: Path, pattern: str) -> Path:
+    """Return the only path that a pattern matches."""
     paths = sorted(folder.glob(pattern))
     assert len(paths) == 1, f"{pattern}: {paths}"
     return paths[0]
 
 
-def holding_json(path: str, value: Any) -> Scene:
-    return holding(path, json.dumps(value))
+def with_json(path: str, value: Any) -> Setup:
+    return with_file(path, json.dumps(value))
 
 
-def led_out(pattern: str) -> Scene:
-    """A link to `away`, next to the dataset, instead of one file or folder."""
+def as_link(pattern: str) -> Setup:
+    """Replace a file or folder by a link to `away`, next to the dataset."""
 
-    def scene(folder: Path) -> None:
-        path = found(folder, pattern)
+    def setup(folder: Path) -> None:
+        path = find_one(folder, pattern)
         path.rename(folder / "away")
         path.symlink_to(folder / "away")
 
-    return scene
+    return setup
 
 
-def edited(pattern: str, change: Callable[[bytes], bytes]) -> Scene:
-    """One file with other bytes."""
+def edited(pattern: str, change: Callable[[bytes], bytes]) -> Setup:
+    """Change the bytes of a file."""
 
-    def scene(folder: Path) -> None:
-        path = found(folder, pattern)
+    def setup(folder: Path) -> None:
+        path = find_one(folder, pattern)
         path.write_bytes(change(path.read_bytes()))
 
-    return scene
+    return setup
 
 
-def cut(pattern: str, number: int = 2) -> Scene:
-    """A file without its last bytes."""
+def cut(pattern: str, number: int = 2) -> Setup:
+    """Cut the last bytes off a file."""
     return edited(pattern, lambda content: content[:-number])
 
 
-def overwritten(pattern: str, at: int, value: bytes) -> Scene:
-    """A file with other bytes at a place; below 0: from its end."""
+def overwritten(pattern: str, at: int, value: bytes) -> Setup:
+    """Overwrite bytes of a file at an offset; a negative one counts from the end."""
 
     def change(content: bytes) -> bytes:
         begin = at if at >= 0 else len(content) + at
@@ -174,22 +160,22 @@ def overwritten(pattern: str, at: int, value: bytes) -> Scene:
     return edited(pattern, change)
 
 
-def missing(pattern: str) -> Scene:
-    """Without a file."""
-    return lambda folder: found(folder, pattern).unlink()
+def missing(pattern: str) -> Setup:
+    """Delete a file."""
+    return lambda folder: find_one(folder, pattern).unlink()
 
 
-GONE = object()
-"""Instead of a value: without it."""
+ABSENT = object()
+"""A value that stands for deleting the key."""
 
 
 def changed(value: Any, path: str, new: Any) -> Any:
-    """A JSON value with another one at a path such as `a.0.b`."""
+    """Return a JSON value with another value at a path such as `a.0.b`."""
     *above, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     holder = value
     for part in above:
         holder = holder[part]
-    if new is GONE:
+    if new is ABSENT:
         del holder[last]
     elif isinstance(holder, list) and last == len(holder):
         holder.append(new)
@@ -198,8 +184,8 @@ def changed(value: Any, path: str, new: Any) -> Any:
     return value
 
 
-def json_changed(pattern: str, path: str, new: Any) -> Scene:
-    """A JSON file in which something differs."""
+def json_changed(pattern: str, path: str, new: Any) -> Setup:
+    """Change a value in a JSON file."""
 
     def change(content: bytes) -> bytes:
         return json.dumps(changed(json.loads(content), path, new)).encode()
@@ -207,13 +193,13 @@ def json_changed(pattern: str, path: str, new: Any) -> Scene:
     return edited(pattern, change)
 
 
-def sealed(path: str, new: Any, *more: Any, data: str = "data") -> Scene:
-    """A manifest with other values, and the sha256 that belongs to them.
+def with_manifest(path: str, new: Any, *more: Any, data: str = "data") -> Setup:
+    """Change values in a manifest, and its sha256 to match.
 
     Args:
-        path: Where, as `a.0.b`.
-        new: The value there; GONE: none.
-        more: Further paths and values.
+        path: The path of a value, such as `a.0.b`.
+        new: The new value; ABSENT deletes it.
+        more: More paths and values.
         data: The folder of the dataset.
     """
 
@@ -222,28 +208,28 @@ def sealed(path: str, new: Any, *more: Any, data: str = "data") -> Scene:
         words: Sequence[Any] = (path, new, *more)
         for place, value in zip(words[::2], words[1::2], strict=True):
             changed(manifest, place, value)
-        return json.dumps(datasets.sealed(manifest)).encode()
+        return json.dumps(datasets.with_manifest(manifest)).encode()
 
     return edited(f"{data}/manifest.json", change)
 
 
-def consistent(pattern: str, change: Callable[[bytes], bytes]) -> Scene:
-    """One file with other bytes, of which the manifest says the size and the checksum."""
+def with_checksum(pattern: str, change: Callable[[bytes], bytes]) -> Setup:
+    """Change the bytes of a file, and its size and checksum in the manifest."""
 
-    def scene(folder: Path) -> None:
+    def setup(folder: Path) -> None:
         edited(pattern, change)(folder)
-        path = found(folder, pattern).relative_to(folder / "data")
+        path = find_one(folder, pattern).relative_to(folder / "data")
         content = (folder / "data" / path).read_bytes()
         entry = {"bytes": len(content), "crc32c": google_crc32c.value(content)}
         manifest = json.loads((folder / "data/manifest.json").read_bytes())
         place = _place_in(manifest, str(path))
-        sealed(f"{place}.bytes", entry["bytes"], f"{place}.crc32c", entry["crc32c"])(folder)
+        with_manifest(f"{place}.bytes", entry["bytes"], f"{place}.crc32c", entry["crc32c"])(folder)
 
-    return scene
+    return setup
 
 
 def _place_in(value: Any, path: str, where: str = "") -> str:
-    """The place in a manifest of the size of a file; "": there is none."""
+    """Return the path in a manifest of a file's entry; "" if there is none."""
     stem, _, suffix = path.rpartition(".")
     if isinstance(value, dict) and value.get("path") == path and "crc32c" in value:
         return where
@@ -263,9 +249,9 @@ def rows_changed(
     change: Callable[[pa.Table], pa.Table],
     *,
     batches: int = 1,
-    scene: Callable[[str, Callable[[bytes], bytes]], Scene] = consistent,
-) -> Scene:
-    """An Arrow file with other rows, of which the manifest says the size and the checksum."""
+    setup: Callable[[str, Callable[[bytes], bytes]], Setup] = with_checksum,
+) -> Setup:
+    """Change the rows of an Arrow file, and its size and checksum in the manifest."""
 
     def changed_bytes(content: bytes) -> bytes:
         table = change(pa.ipc.open_file(content).read_all()).combine_chunks()
@@ -275,11 +261,11 @@ def rows_changed(
             writer.write_table(table, max_chunksize=size)
         return sink.getvalue().to_pybytes()
 
-    return scene(pattern, changed_bytes)
+    return setup(pattern, changed_bytes)
 
 
-def cell(pattern: str, column: str, row: int, value: Any, **how: Any) -> Scene:
-    """An Arrow file with another value in a column, by a function of the present one or as is."""
+def cell_changed(pattern: str, column: str, row: int, value: Any, **how: Any) -> Setup:
+    """Change a value in a column of an Arrow file; a function gets the present value."""
 
     def change(table: pa.Table) -> pa.Table:
         values = table[column].to_pylist()
