@@ -55,7 +55,7 @@ test-engines: setup engines  ## the same bytes on every engine, kills on cluster
 test-pythons: setup  ## the wheel on every other Python here from 3.11 on: the same bytes
 	@.ci/pythons
 
-soak: setup  ## random runs, kills and harm against an oracle (MINUTES=30, SEED=0, ARGS="--only kill")
+soak: setup  ## random runs, kills and damage against an oracle (MINUTES=30, SEED=0, ARGS="--only kill")
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
 lint: setup  ## style, types, imports between packages, and banned phrases

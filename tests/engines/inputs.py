@@ -3,7 +3,7 @@
 import random
 from pathlib import Path
 
-from tests.soak.files import PACKED, Writer
+from tests.soak.files import COMPRESSIONS, FileWriter
 from tests.soak.records import CORPORA
 from tests.soak.texts import Texts
 
@@ -28,11 +28,11 @@ def write(corpus: str, folder: Path, *, damage: float = 0.0) -> Path:
     """
     # 0.4: repeated as they are, with other white space, or with a word more.
     texts = Texts(random.Random(0), copies=0.4)
-    writer = Writer(random.Random(corpus), texts, CORPORA[corpus], damage, {})
+    writer = FileWriter(random.Random(corpus), texts, CORPORA[corpus], damage, {})
     folder.mkdir(parents=True)
     for name in _FILES[corpus]:
         ending = Path(name).suffix
-        packed = ending if ending in PACKED else ""
+        packed = ending if ending in COMPRESSIONS else ""
         content = writer.file(writer.corpus.forms[0], _RECORDS[corpus], packed)
         (folder / name).write_bytes(content.data)
     return folder

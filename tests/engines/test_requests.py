@@ -15,7 +15,7 @@ from pipelines.wudao import CORPUS
 from shards.storage.remote import RemotePath
 from tests.engines.s3_server import NEEDED, as_s3, counted, serve_s3
 from tests.pipelines.runs import cut_sample
-from tests.soak.case import READERS
+from tests.soak.case import MODULES_WITH_SIZES
 
 pytestmark = NEEDED
 
@@ -46,7 +46,7 @@ LEVELS: dict[str, dict[str, int]] = {
 def scale_down(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
     smaller = SMALLER if level != "files" else {}
     for name, value in {**smaller, **LEVELS[level]}.items():
-        for reader in READERS:
+        for reader in MODULES_WITH_SIZES:
             monkeypatch.setattr(import_module(reader), name, value, raising=False)
 
 

@@ -208,7 +208,7 @@ def with_manifest(path: str, new: Any, *more: Any, data: str = "data") -> Setup:
         words: Sequence[Any] = (path, new, *more)
         for place, value in zip(words[::2], words[1::2], strict=True):
             changed(manifest, place, value)
-        return json.dumps(datasets.with_manifest(manifest)).encode()
+        return json.dumps(datasets.sealed(manifest)).encode()
 
     return edited(f"{data}/manifest.json", change)
 

@@ -14,7 +14,7 @@ from shards.reader import Dataset
 from shards.storage.remote import RemotePath
 from tests.shards.datasets import take_down, tree
 from tests.soak.commands import Trap, kill_group, start
-from tests.soak.dataset import Place, Plain
+from tests.soak.dataset import DocumentKey, PlainDataset
 
 EXPORTS = [f"export DATA --to {to} --output OUT" for to in FORMATS]
 
@@ -67,10 +67,10 @@ def test_a_kill_costs_the_file_under_way(
     assert ({*kept} <= own) == command.startswith("remove")
 
 
-def removed_places(folder: Path) -> set[Place]:
-    plain = Plain(folder)
+def removed_places(folder: Path) -> set[DocumentKey]:
+    plain = PlainDataset(folder)
     removed = plain.removed()
-    return {one.place for one in plain.stored() if (one.shard, one.row) in removed}
+    return {one.key for one in plain.stored() if (one.shard, one.row) in removed}
 
 
 def test_what_is_removed_after_a_kill_is_left_out(grown: Path, tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_what_is_removed_after_a_kill_is_left_out(grown: Path, tmp_path: Path) -
     before = removed_places(tmp_path / "data")
     assert len(before) == 3
     assert main(words_of("compact DATA", tmp_path)) == 0
-    assert before.isdisjoint(one.place for one in Plain(tmp_path / "data").stored())
+    assert before.isdisjoint(one.key for one in PlainDataset(tmp_path / "data").stored())
     assert removed_places(tmp_path / "data") == set()
     assert list(verify(Dataset.open(tmp_path / "data"))) == []
 
@@ -91,15 +91,15 @@ def test_behind_a_url_the_files_are_the_same(
     for name, content in tree(grown).items():
         (remote / name).write(content)
     places = {"near": str(grown), "far": str(remote)}
-    for name, place in places.items():
+    for name, key in places.items():
         for to in FORMATS:
             output = str(tmp_path / name / to)
-            assert main(["export", place, "--to", to, "--output", output]) == 0
-        take_down(place, f"{8:032x}")
+            assert main(["export", key, "--to", to, "--output", output]) == 0
+        take_down(key, f"{8:032x}")
     assert tree(tmp_path / "near") == tree(tmp_path / "far")
     assert list(verify(Dataset.open(remote))) == []
-    for place in places.values():
-        assert main(["prune", place, "--days", "0"]) == 0
-        assert main(["compact", place, "--erase"]) == 0
+    for key in places.values():
+        assert main(["prune", key, "--days", "0"]) == 0
+        assert main(["compact", key, "--erase"]) == 0
     names = [name for name in remote.files() if name[:5] != ".lock"]
     assert {name: (remote / name).read() for name in names} == tree(grown)

@@ -1,9 +1,9 @@
 """Random cases against an oracle: `make soak MINUTES=30`, `python -m tests.soak --minutes 30`.
 
-A case is decided by the seed and its number alone: corpora in all forms with damaged records,
-options, engines, kills, harm, full disks, and later commands. The datasets are compared with an
-oracle in plain Python, which works them out from docs/, and with an undisturbed run. Every failing
-case keeps its folder, and the command that repeats it is printed.
+The seed and its number alone decide a case: corpora in all formats with invalid records, options,
+engines, kills, damage, full disks, and further commands. The datasets are compared with an oracle
+in plain Python, which was written from docs/, and with an undisturbed run. A failing case keeps its
+folder, and the soak prints the command that repeats it.
 """
 
 import argparse
@@ -26,28 +26,28 @@ from pathlib import Path
 import psutil
 
 from tests import forks
-from tests.soak.case import Case, Nothing
+from tests.soak.case import Case, NoDocuments
 from tests.soak.kinds import KINDS
-from tests.soak.mounts import NoMounts, enter_namespace
+from tests.soak.mounts import MountError, enter_namespace
 from tests.soak.records import CORPORA
-from tests.soak.world import same_seed
+from tests.soak.scenario import case_random
 
 OK, FAILED, EMPTY, SKIPPED = "ok", "failed", "empty", "skipped"
 _CODES = {0: OK, 3: EMPTY, 4: SKIPPED}
 _MEMORY = Path("/dev/shm")
-"""Where cases work, if it is there: on a disk nearly all their time goes into fsync."""
+"""The folder of cases, if it exists: on a disk they spend nearly all their time in fsync."""
 PACKAGES = ("pipelines", "shards")
 """The packages whose commands cases run."""
-LIMIT = 400.0
-"""Seconds of a case on a busy machine."""
+MAX_SECONDS = 400.0
+"""Time for a case on a busy machine."""
 
 
 @dataclass
-class Tried:
-    """The cases so far."""
+class Results:
+    """The results of the cases so far."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """Cases by kind and outcome."""
+    """The number of cases by kind and outcome."""
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     failures: list[tuple[int, str, Path]] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class Tried:
         return sum(number for (_, how), number in self.outcomes.items() if how == outcome)
 
     def table(self) -> str:
-        """Return a row for each kind."""
+        """Return a table with a row per kind."""
         names = (OK, EMPTY, SKIPPED, FAILED)
         lines = [f"{'kind':14}" + "".join(f"{name:>9}" for name in names) + "  s a case  what"]
         for kind, entry in KINDS.items():
@@ -69,8 +69,8 @@ class Tried:
 
 
 @dataclass
-class Running:
-    """A case that runs in a process of its own."""
+class RunningCase:
+    """A case that runs in its own process."""
 
     number: int
     kind: str
@@ -80,39 +80,39 @@ class Running:
 
 
 def main() -> int:
-    """Run cases until the time is over; return 1 if one failed."""
+    """Run cases until the time is up; return 1 if one failed."""
     asked = _arguments()
     _import_everything()
     keep = asked.keep.absolute()
     keep.mkdir(parents=True, exist_ok=True)
-    tried, running = Tried(), dict[int, Running]()
+    results, running = Results(), dict[int, RunningCase]()
     end = time.monotonic() + asked.minutes * 60
     show = _Progress(end)
     last = 0
-    for number in _numbers(asked, end, tried):
+    for number in _numbers(asked, end, results):
         while len(running) >= asked.jobs:
-            _reap(running, asked.seed, keep=keep, tried=tried)
-            show(tried)
-        case = Running(number, kind_of(asked.seed, number), _new_folder(number, keep))
+            _reap(running, asked.seed, keep=keep, results=results)
+            show(results)
+        case = RunningCase(number, kind_of(asked.seed, number), _new_folder(number, keep))
         running[_start(case, asked.seed)] = case
         last = number
     while running:
-        _reap(running, asked.seed, keep=keep, tried=tried)
-    print(f"\nseed {asked.seed}, cases up to {last:,}\n{tried.table()}")
-    for failed, kind, folder in tried.failures:
+        _reap(running, asked.seed, keep=keep, results=results)
+    print(f"\nseed {asked.seed}, cases up to {last:,}\n{results.table()}")
+    for failed, kind, folder in results.failures:
         print(f"failed: {kind}, kept in {folder}; again: {_again(asked.seed, failed)}")
-    return 1 if tried.failures else 0
+    return 1 if results.failures else 0
 
 
-def _numbers(asked: argparse.Namespace, end: float, tried: Tried) -> Iterator[int]:
-    """Yield the numbers of the cases to run until the time is over; one at least has documents."""
+def _numbers(asked: argparse.Namespace, end: float, results: Results) -> Iterator[int]:
+    """Yield the numbers of cases until the time is up and a case had documents."""
     if asked.case is not None:
         yield asked.case
         return
     for number in itertools.count():
         if asked.only and kind_of(asked.seed, number) not in asked.only:
             continue
-        if time.monotonic() > end and sum(tried.outcomes.values()) > tried.total(EMPTY):
+        if time.monotonic() > end and sum(results.outcomes.values()) > results.total(EMPTY):
             return
         yield number
 
@@ -129,17 +129,17 @@ def _again(seed: int, number: int) -> str:
 
 @dataclass
 class _Progress:
-    """Shows a line a minute."""
+    """Prints a line per minute."""
 
     end: float
     shown: float = 0.0
 
-    def __call__(self, tried: Tried) -> None:
+    def __call__(self, results: Results) -> None:
         now = time.monotonic()
         if now >= self.shown + 60:
             self.shown = now
-            cases, left = sum(tried.outcomes.values()), max(0.0, self.end - now) / 60
-            line = f"{cases:,} cases, {tried.total(FAILED)} failed, {left:.1f} minutes left"
+            cases, left = sum(results.outcomes.values()), max(0.0, self.end - now) / 60
+            line = f"{cases:,} cases, {results.total(FAILED)} failed, {left:.1f} minutes left"
             print(line, file=sys.stderr, flush=True)
 
 
@@ -148,8 +148,8 @@ def _new_folder(number: int, keep: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix=f"soak-{number}-", dir=parent))
 
 
-def _start(case: Running, seed: int) -> int:
-    """Start a case in a process of its own; return the process."""
+def _start(case: RunningCase, seed: int) -> int:
+    """Start a case in its own process; return the process ID."""
     sys.stdout.flush()
     sys.stderr.flush()
     pid = os.fork()
@@ -158,16 +158,16 @@ def _start(case: Running, seed: int) -> int:
     return pid
 
 
-def _reap(running: dict[int, Running], seed: int, *, keep: Path, tried: Tried) -> None:
-    """Count the cases that have ended; kill those that take too long, with their commands."""
+def _reap(running: dict[int, RunningCase], seed: int, *, keep: Path, results: Results) -> None:
+    """Count the cases that have ended; kill cases that take too long, and their commands."""
     ended = False
     for pid, case in [*running.items()]:
         done, status = os.waitpid(pid, os.WNOHANG)
         if done:
             del running[pid]
-            _count(case, os.waitstatus_to_exitcode(status), seed, keep=keep, tried=tried)
+            _count(case, os.waitstatus_to_exitcode(status), seed, keep=keep, results=results)
             ended = True
-        elif time.monotonic() > case.began + LIMIT and not case.killed:
+        elif time.monotonic() > case.began + MAX_SECONDS and not case.killed:
             case.killed = True
             for process in [*psutil.Process(pid).children(recursive=True), psutil.Process(pid)]:
                 process.kill()
@@ -175,43 +175,43 @@ def _reap(running: dict[int, Running], seed: int, *, keep: Path, tried: Tried) -
         time.sleep(0.005)
 
 
-def _count(case: Running, code: int, seed: int, *, keep: Path, tried: Tried) -> None:
-    """Count how a case ended; keep its folder if it failed."""
+def _count(case: RunningCase, code: int, seed: int, *, keep: Path, results: Results) -> None:
+    """Count a case by its outcome; keep its folder if it failed."""
     outcome = _CODES.get(code, FAILED)
-    tried.outcomes[case.kind, outcome] += 1
-    tried.seconds[case.kind] += time.monotonic() - case.began
+    results.outcomes[case.kind, outcome] += 1
+    results.seconds[case.kind] += time.monotonic() - case.began
     if outcome != FAILED:
         shutil.rmtree(case.folder, ignore_errors=True)
         return
     folder = case.folder
     if folder.parent != keep:
-        # Python copies no pipes, which some inputs have.
+        # Some inputs are pipes, which shutil does not copy.
         subprocess.run(["cp", "-a", folder, keep], check=False)
         shutil.rmtree(folder, ignore_errors=True)
         folder = keep / folder.name
-    tried.failures.append((case.number, case.kind, folder))
+    results.failures.append((case.number, case.kind, folder))
     report = folder / "failure.txt"
     told = report.read_text() if report.exists() else f"it ended with code {code}"
     print(f"\nFAILED: {case.kind}, seed {seed}, case {case.number}: {told[-2500:]}", flush=True)
 
 
 def _run(seed: int, number: int, kind: str, folder: Path) -> None:
-    """Run a case in this process and end it with the code of the outcome."""
+    """Run a case in this process, and end the process with the code of the outcome."""
     os.setsid()
     forks.die_with_parent()
-    case = Case(same_seed(seed, number), folder)
+    case = Case(case_random(seed, number), folder)
     code = 1
     try:
-        if KINDS[kind].alone:
+        if KINDS[kind].own_namespace:
             enter_namespace()
         forks.fork_servers(*PACKAGES)
         KINDS[kind].run(case)
         code = 0
-    except Nothing:
+    except NoDocuments:
         code = 3
-    except NoMounts:
+    except MountError:
         code = 4
-    except BaseException:  # noqa: BLE001 - whatever it is, it is a failure to be looked at
+    except BaseException:  # noqa: BLE001 - any error is a failure
         notes = "\n".join(case.notes)
         (folder / "failure.txt").write_text(f"{notes}\n{traceback.format_exc()}", "utf-8",
                                             "backslashreplace")  # fmt: skip
@@ -221,20 +221,20 @@ def _run(seed: int, number: int, kind: str, folder: Path) -> None:
 
 
 def _keep_mounted(folder: Path) -> None:
-    """Copy the files of a mounted disk, which goes with this process."""
+    """Copy the files of a mounted disk, which disappears with this process."""
     disk = folder / "disk"
     if disk.is_dir() and os.path.ismount(disk):
         shutil.copytree(disk / "out", folder / "disk-out", ignore_dangling_symlinks=True)
 
 
 def _import_everything() -> None:
-    """Import what commands need, once; nothing is loaded or used before a fork."""
+    """Import the modules of commands once, before the forks."""
     for package in PACKAGES:
         forks.import_package(package)
     for name in (*CORPORA, "rethreshold", "report.command"):
         importlib.import_module(f"pipelines.{name}")
     gc.collect()
-    gc.freeze()  # else the collector writes into pages that forks share
+    gc.freeze()  # so that the collector does not write to pages that forks share
 
 
 def _arguments() -> argparse.Namespace:

@@ -1,4 +1,4 @@
-"""A case: its folder, its commands, and what every command must keep to."""
+"""A case: its folder, its commands, and the checks of every command."""
 
 import importlib
 import json
@@ -11,8 +11,8 @@ from typing import Any
 
 from tests.pipelines.runs import content
 from tests.soak.check import Failure, printable
-from tests.soak.commands import Done, Started, Trap, kill_group, start
-from tests.soak.world import World, make_world
+from tests.soak.commands import Result, RunningCommand, Trap, kill_group, start
+from tests.soak.scenario import Scenario, make_scenario
 
 LEVELS: tuple[Mapping[str, int], ...] = (
     {},
@@ -20,18 +20,18 @@ LEVELS: tuple[Mapping[str, int], ...] = (
     {"ROWS_PER_RANGE": 40, "MAX_SHARD_SLICES": 0},
     {"ROWS_PER_RANGE": 40, "MAX_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 )
-"""Constants that make shards read segments, or ranges of them, few and many."""
+"""Constants by which shards read whole segments, or ranges of them."""
 
-READERS = (
+MODULES_WITH_SIZES = (
     *("shards.storage.sparse", "shards.tables", "pipelines.segments.bins"),
     *("pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.holdout"),
     "pipelines.merge.ranges",
 )
-"""The modules that have these constants."""
+"""The modules with these constants."""
 
 
-class Nothing(Exception):
-    """No document is left of the inputs, which a run refuses."""
+class NoDocuments(Exception):
+    """The run was refused because no document of the inputs was kept."""
 
 
 @dataclass
@@ -41,31 +41,31 @@ class Case:
     rng: random.Random
     folder: Path
     engine: tuple[str, ...] = ()
-    """The flags that say where tasks run."""
+    """The flags of the engine."""
     forked: bool = True
     constants: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Sizes that make small corpora go the way of large ones; without workers only."""
+    """Sizes that have small corpora processed like large ones; only without workers."""
     commands: int = 0
     notes: list[str] = field(default_factory=list)
-    """The steps so far, for who looks at a failure."""
+    """A log of the steps, for debugging a failure."""
 
-    def world(self, *, small: bool = False) -> World:
+    def scenario(self, *, small: bool = False) -> Scenario:
         """Return random inputs."""
-        world = make_world(self.rng, self.folder, small=small)
-        self.note("flags", " ".join(world.command()))
-        return world
+        scenario = make_scenario(self.rng, self.folder, small=small)
+        self.note("flags", " ".join(scenario.command()))
+        return scenario
 
-    def note(self, what: str, said: object) -> None:
-        self.notes.append(f"{what}: {said}")
+    def note(self, what: str, last_line: object) -> None:
+        self.notes.append(f"{what}: {last_line}")
 
     def choose_sizes(self) -> None:
-        """Choose sizes of segments, groups and ranges at random."""
+        """Choose random sizes of segments, batches and ranges."""
         if self.engine or not self.forked:
             return
         level = self.rng.choice(LEVELS)
         sizes: dict[str, dict[str, int]] = {}
         if level:
-            for module in READERS:
+            for module in MODULES_WITH_SIZES:
                 owner = importlib.import_module(module)
                 sizes[module] = {name: level[name] for name in level if hasattr(owner, name)}
         if self.rng.random() < 0.4:
@@ -75,8 +75,8 @@ class Case:
         self.constants = sizes
         self.note("sizes", sizes)
 
-    def start(self, words: Sequence[object], *, trap: Trap | None = None) -> Started:
-        """Start a command of the product."""
+    def start(self, words: Sequence[object], *, trap: Trap | None = None) -> RunningCommand:
+        """Start a command of the product, module first."""
         self.commands += 1
         module, *flags = map(str, words)
         if module != "shards":
@@ -91,60 +91,63 @@ class Case:
             forked=self.forked,
         )
 
-    def run(self, *words: object, trap: Trap | None = None) -> Done:
-        """Run a command to its end; it may not end in a traceback or unprintable text."""
+    def run(self, *words: object, trap: Trap | None = None) -> Result:
+        """Run a command to its end, and check how it ended."""
         done = self.start(words, trap=trap).wait()
-        self.look_at(done)
+        self.check_ended(done)
         return done
 
-    def killed(self, *words: object, first: int = 1, last: int = 256) -> Done:
-        """Run a command that is killed at a change of the disk, more often an early one."""
+    def run_killed(self, *words: object, first: int = 1, last: int = 256) -> Result:
+        """Run a command that is killed at a random change of the disk, most often an early one."""
         nth = int(first * (last / first) ** self.rng.random())
-        return self.run(*words, trap=Trap(nth, kill_group))
+        return self.expect_code(self.run(*words, trap=Trap(nth, kill_group)), 0, -9)
 
-    def look_at(self, done: Done) -> None:
-        """Check what every command keeps to, however it ends."""
-        self.note("ended", f"{done.code} after {done.seconds:.1f} s: {done.said[:300]}")
+    def check_ended(self, done: Result) -> None:
+        """Check the rules for every command: exit code, no traceback, printable output."""
+        self.note("ended", f"{done.code} after {done.seconds:.1f} s: {done.last_line[:300]}")
         if "Traceback (most recent call last)" in done.output:
             raise Failure(f"a traceback: {' '.join(done.words)[:200]}: {done.output[-1500:]}")
         if not printable(done.output):
             raise Failure(f"control characters reach the terminal: {done.output[-600:]!r}")
         if done.code not in (0, 1, 2, -9):
             raise Failure(f"exit code {done.code}: {done.output[-600:]}")
-        if done.code == 2 and "no document is left of this input" in done.said:
-            raise Nothing
+        if done.code == 2 and "no document is left of this input" in done.last_line:
+            raise NoDocuments
         module = done.words[0]
         if done.code == 2 and f"\n{module}: " not in f"\n{done.output}":
             raise Failure(f"{module} refused without a paragraph at its end: {done.output[-600:]}")
 
-    def succeed(self, *words: object) -> Done:
+    def succeed(self, *words: object) -> Result:
         """Run a command that must succeed."""
-        done = self.run(*words)
-        if done.code:
-            raise Failure(f"exit code {done.code}, 0 expected: {done.output[-1500:]}")
+        return self.expect_code(self.run(*words), 0)
+
+    @staticmethod
+    def expect_code(done: Result, *codes: int) -> Result:
+        """Check that a command ended with one of these exit codes."""
+        if done.code not in codes:
+            raise Failure(f"exit code {done.code}, not {codes}: {done.output[-1500:]}")
         return done
 
-    def calm(self, words: Sequence[object], name: str = "calm") -> dict[str, str]:
-        """Return `reported` of the dataset that an undisturbed run of a command makes.
+    def undisturbed(self, words: Sequence[object]) -> dict[str, str]:
+        """Return `hashes_and_figures` of the dataset that an undisturbed run builds.
 
-        It has the sizes of the product, which change no byte. Those of segments are an exception:
-        where no number of shards is given, it follows from the tokens that segments contain, and
-        the report counts the documents that MinHash compares, after each segment has dropped
-        its own duplicates. The folder is deleted.
+        The run has the sizes of the product, because these change no byte. The sizes of segments
+        are an exception: they decide the number of shards, unless --shards gives it, and with
+        MinHash the figures in the report, as each segment first drops its own duplicates.
         """
-        output, sizes = self.folder / name, self.constants
+        output, sizes = self.folder / "undisturbed", self.constants
         same = "--shards" in words and "minhash" not in words
         decide = () if same else ("pipelines.corpus.batcher", "pipelines.process.builder")
         self.constants = {module: sizes[module] for module in decide if module in sizes}
         self.succeed(*words, "--output", output)
         self.constants = sizes
-        found = reported(output)
+        found = hashes_and_figures(output)
         shutil.rmtree(output)
         return found
 
 
-def shipped(output: Path) -> dict[str, str]:
-    """Return the hash of every file of a dataset, without what a kill leaves to prune."""
+def file_hashes(output: Path) -> dict[str, str]:
+    """Return the hashes of the files of a dataset, without the remains of killed commands."""
     return {
         name: value
         for name, value in content(output).items()
@@ -152,16 +155,16 @@ def shipped(output: Path) -> dict[str, str]:
     }
 
 
-def reported(output: Path) -> dict[str, str]:
-    """Return the hashes of the files of a dataset, and the figures of documents in its report."""
+def hashes_and_figures(output: Path) -> dict[str, str]:
+    """Return the hashes of the files of a dataset, and its report's figures about documents."""
     report = json.loads((output / "report.json").read_bytes())
     figures = {name: report[name] for name in ("dedup", "examples", "funnel", "histograms")}
-    return {**shipped(output), "report.json": json.dumps(figures)}
+    return {**file_hashes(output), "report.json": json.dumps(figures)}
 
 
-def flags_of(world: World, **changes: Any) -> list[str]:
-    """Return the command of a world, module first, with further flags."""
-    words = [world.module, *world.command()]
+def flags_of(scenario: Scenario, **changes: Any) -> list[str]:
+    """Return the command of a scenario, module first, with more flags."""
+    words = [scenario.module, *scenario.command()]
     for name, value in changes.items():
         flag = "--" + name.replace("_", "-")
         words += [flag] if value is True else [flag, str(value)]

@@ -1,4 +1,4 @@
-"""Compares a dataset, read plainly, with the oracle.
+"""Compares a dataset, read without the product's code, with the oracle.
 
 Guarantee: read = kept + dropped + quarantined, and the shards hold what was kept.
 """
@@ -11,17 +11,17 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.soak.dataset import Place, Plain, Stored
-from tests.soak.oracle import CUT, Expected, Fate, Seen, account, expect, hold_out
-from tests.soak.world import Input, Options, World
+from tests.soak.dataset import DocumentKey, PlainDataset, StoredDocument
+from tests.soak.oracle import CUT, Expected, Fate, SeenDocuments, account, expect, hold_out
+from tests.soak.scenario import Input, Options, Scenario
 
 
 class Failure(AssertionError):
-    """A finding differs from the oracle."""
+    """A result differs from the expected one."""
 
 
-def agree(what: str, found: object, expected: object) -> None:
-    """Fail if two things differ, with the first difference of long ones."""
+def check_equal(what: str, found: object, expected: object) -> None:
+    """Fail if two values differ; for mappings show the first difference."""
     if found == expected:
         return
     if isinstance(found, dict) and isinstance(expected, dict):
@@ -35,103 +35,100 @@ def agree(what: str, found: object, expected: object) -> None:
 
 
 @dataclass
-class Ledger:
-    """The oracle's knowledge of a dataset that grows."""
+class OracleState:
+    """The oracle's knowledge of a growing dataset."""
 
     options: Options
-    seen: Seen = field(default_factory=Seen)
-    fates: dict[Place, Fate] = field(default_factory=dict)
-    """Of all generations; a place of a file that changed has its last fate."""
+    seen: SeenDocuments = field(default_factory=SeenDocuments)
+    fates: dict[DocumentKey, Fate] = field(default_factory=dict)
+    """The fates of the documents of all generations, by their keys."""
     generations: list[str] = field(default_factory=list)
-    """Names of those that were compared."""
+    """The names of the generations that were compared."""
 
 
-def check_dataset(folder: Path, world: World, ledger: Ledger | None = None) -> Ledger:
-    """Compare all generations of a dataset that the ledger does not know yet.
+def check_dataset(
+    folder: Path, scenario: Scenario, state: OracleState | None = None
+) -> OracleState:
+    """Compare the generations of a dataset that were not compared before.
 
     Args:
-        folder: The dataset.
-        world: Its inputs.
-        ledger: The comparisons before; it is updated.
+        folder: The folder of the dataset.
+        scenario: Its inputs and options.
+        state: The result of earlier comparisons, which is updated.
     """
-    plain = Plain(folder)
-    ledger = ledger or Ledger(world.options)
-    files = {(file.source, file.relative): file for file in world.inputs}
+    plain = PlainDataset(folder)
+    state = state or OracleState(scenario.options)
+    files = {(file.source, file.relative): file for file in scenario.inputs}
     made = [
         (entry["source"], entry["path"])
         for generation in plain.manifest["generations"]
         for entry in generation["inputs"]
     ]
-    agree("files in generations", sorted(made), sorted(files))
-    if not ledger.generations:
-        _check_left_out(folder, world)
-        if len(plain.manifest["generations"]) == 1:
-            _check_ends(folder, world)
+    check_equal("files in generations", sorted(made), sorted(files))
+    if not state.generations:
+        only = len(plain.manifest["generations"]) == 1
+        _check_unread(folder, scenario, truncated=only)
     for generation in plain.manifest["generations"]:
-        if generation["name"] in ledger.generations:
+        if generation["name"] in state.generations:
             continue
         inputs = [files[entry["source"], entry["path"]] for entry in generation["inputs"]]
-        _check_generation(plain, generation, inputs, ledger)
-        ledger.generations.append(generation["name"])
-    return ledger
+        _check_generation(plain, generation, inputs, state)
+        state.generations.append(generation["name"])
+    return state
 
 
-def _check_left_out(folder: Path, world: World) -> None:
-    """Check that the report lists what could not be read of each source."""
+def _check_unread(folder: Path, scenario: Scenario, *, truncated: bool) -> None:
+    """Check that the report lists unreadable files and, perhaps, truncated ones."""
     report = json.loads((folder / "report.json").read_bytes())
-    listed = Counter(entry["source"] for entry in report["left_out"])
-    for source in world.sources:
-        agree(f"left out of {source.name}", listed[source.name], source.unreadable)
-
-
-def _check_ends(folder: Path, world: World) -> None:
-    """Check that the report names the files that end too early."""
-    report = json.loads((folder / "report.json").read_bytes())
-    named = sorted((entry["source"], entry["path"]) for entry in report["cut"])
-    cut = (file for file in world.inputs if CUT & {row.judged.rejected for row in file.rows})
-    agree("files that end too early", named, sorted((file.source, file.relative) for file in cut))
+    left_out = Counter(entry["source"] for entry in report["left_out"])
+    for source in scenario.sources:
+        check_equal(f"left out of {source.name}", left_out[source.name], source.unreadable)
+    if truncated:
+        named = sorted((entry["source"], entry["path"]) for entry in report["cut"])
+        files = [x for x in scenario.inputs if CUT & {row.result.quarantined for row in x.rows}]
+        check_equal("truncated files", named, sorted((x.source, x.relative) for x in files))
 
 
 def _check_generation(
-    plain: Plain, generation: dict[str, Any], inputs: Sequence[Input], ledger: Ledger
+    plain: PlainDataset, generation: dict[str, Any], inputs: Sequence[Input], state: OracleState
 ) -> None:
-    options = ledger.options
-    audit: dict[Place, dict[str, Any]] = {}
+    options = state.options
+    audit: dict[DocumentKey, dict[str, Any]] = {}
     for row in plain.rows(generation, "audit"):
-        place = row["source"], row["path"], row["position"], row["ordinal"]
-        if place in audit:
-            raise Failure(f"the audit table has {place} twice")
-        audit[place] = row
-    labels = {place: (row["language"], row["score"]) for place, row in audit.items()}
-    expected = expect(inputs, options, labels, ledger.seen)
+        key = row["source"], row["path"], row["position"], row["ordinal"]
+        if key in audit:
+            raise Failure(f"the audit table has {key} twice")
+        audit[key] = row
+    labels = {key: (row["language"], row["score"]) for key, row in audit.items()}
+    expected = expect(inputs, options, labels, state.seen)
     _settle_near(expected, audit)
-    agree(
+    check_equal(
         "verdicts",
-        {place: (row["verdict"], row["reason"] or "") for place, row in audit.items()},
-        {place: (fate.verdict, fate.reason) for place, fate in expected.fates.items()},
+        {key: (row["verdict"], row["reason"] or "") for key, row in audit.items()},
+        {key: (fate.verdict, fate.reason) for key, fate in expected.fates.items()},
     )
-    for place, row in audit.items():
-        fate = expected.fates[place]
-        agree(f"order of {place}", row["order"], fate.order)
-        agree(f"bytes of {place}", row["bytes"], len(fate.raw.encode()))
-        agree(f"group of {place}", row["group"], fate.group)
+    for key, row in audit.items():
+        fate = expected.fates[key]
+        check_equal(f"order of {key}", row["order"], fate.order)
+        check_equal(f"bytes of {key}", row["bytes"], len(fate.raw.encode()))
+        check_equal(f"group of {key}", row["group"], fate.group)
         if row["repaired"] is not None:
-            agree(f"repaired of {place}", row["repaired"], fate.repaired)
+            check_equal(f"repaired of {key}", row["repaired"], fate.repaired)
     _check_sources(plain, generation, expected, inputs, options)
     _check_tables(plain, generation, expected, options)
-    ledger.fates.update(expected.fates)
+    state.fates.update(expected.fates)
 
 
-def _settle_near(expected: Expected, audit: Mapping[Place, dict[str, Any]]) -> None:
-    """Take near-duplicates from the audit table where there may be some."""
-    for place, fate in expected.fates.items():
-        open_ = fate.may_be_near and not fate.reason and place in audit
-        if open_ and audit[place]["reason"] == "near-duplicate":
+def _settle_near(expected: Expected, audit: Mapping[DocumentKey, dict[str, Any]]) -> None:
+    """Take over near-duplicates from the audit table where they are possible."""
+    for key, fate in expected.fates.items():
+        open_ = fate.may_be_near and not fate.reason and key in audit
+        if open_ and audit[key]["reason"] == "near-duplicate":
             fate.reason = "near-duplicate"
 
 
 def _check_sources(
-    plain: Plain,
+    plain: PlainDataset,
     generation: dict[str, Any],
     expected: Expected,
     inputs: Sequence[Input],
@@ -139,17 +136,17 @@ def _check_sources(
 ) -> None:
     for source in sorted({file.source for file in inputs}):
         kept = [
-            fate for fate in expected.fates.values() if fate.place[0] == source and not fate.reason
+            fate for fate in expected.fates.values() if fate.key[0] == source and not fate.reason
         ]
         hold_out(kept, options)
         kept.sort(key=lambda fate: fate.order)
         for split in ("train", "validation"):
             stored = [*plain.documents(generation, source, split)]
             wanted = [fate for fate in kept if fate.held_out == (split == "validation")]
-            agree(
+            check_equal(
                 f"places in {split} of {source}",
-                [document.place for document in stored],
-                [fate.place for fate in wanted],
+                [document.key for document in stored],
+                [fate.key for fate in wanted],
             )
             for document, fate in zip(stored, wanted, strict=True):
                 _check_document(document, fate)
@@ -157,40 +154,42 @@ def _check_sources(
             _check_cut(shards, stored)
         if options["shards"] and kept:
             shards = plain.shards(generation, source, "train")
-            agree(f"shards of {source}", len(shards), options["shards"])
+            check_equal(f"shards of {source}", len(shards), options["shards"])
         if most := options.values.get("shard_tokens"):
             _check_number(plain, generation, source, expected, most)
-        told = {**generation["accounting"][source]}
-        groups = told.pop("groups")
-        agree(f"account of {source}", told, account(expected, source))
+        counts = {**generation["accounting"][source]}
+        groups = counts.pop("groups")
+        check_equal(f"account of {source}", counts, account(expected, source))
         _check_groups(groups, expected, source)
 
 
-def _check_document(document: Stored, fate: Fate) -> None:
-    agree(f"text of {fate.place}", document.text, fate.text)
-    agree(f"prompt of {fate.place}", document.prompt, fate.prompt)
-    agree(f"order of {fate.place} in its shard", document.order, fate.order)
-    agree(f"bytes of {fate.place} in its shard", document.columns["bytes"], len(fate.raw.encode()))
+def _check_document(document: StoredDocument, fate: Fate) -> None:
+    check_equal(f"text of {fate.key}", document.text, fate.text)
+    check_equal(f"prompt of {fate.key}", document.prompt, fate.prompt)
+    check_equal(f"order of {fate.key} in its shard", document.order, fate.order)
+    check_equal(
+        f"bytes of {fate.key} in its shard", document.columns["bytes"], len(fate.raw.encode())
+    )
 
 
-def _check_cut(shards: Sequence[dict[str, Any]], stored: Sequence[Stored]) -> None:
-    """Check that each document is in the shard of its order."""
+def _check_cut(shards: Sequence[dict[str, Any]], stored: Sequence[StoredDocument]) -> None:
+    """Check that each document is in the shard that its order belongs to."""
     numbers = {shard["path"]: number for number, shard in enumerate(shards)}
     for document in stored:
-        agree(
-            f"shard of {document.place}",
+        check_equal(
+            f"shard of {document.key}",
             numbers[document.shard],
             (document.order * len(shards)) >> 64,
         )
 
 
 def _check_number(
-    plain: Plain, generation: dict[str, Any], source: str, expected: Expected, most: int
+    plain: PlainDataset, generation: dict[str, Any], source: str, expected: Expected, most: int
 ) -> None:
-    """Check that shards are as few powers of two as keep each within its tokens."""
-    fates = [fate for fate in expected.fates.values() if fate.place[0] == source]
+    """Check that the number of shards is the smallest power of two that keeps each small enough."""
+    fates = [fate for fate in expected.fates.values() if fate.key[0] == source]
     if any("duplicate" in fate.reason for fate in fates):
-        return  # their tokens, which nobody knows here, were counted
+        return  # the tokens of duplicates counted, too, but are unknown here
     splits = ("train", "validation")
     stored = [one for split in splits for one in plain.documents(generation, source, split)]
     number, within = 1, max([most, *(len(one.tokens) for one in stored)])
@@ -202,7 +201,7 @@ def _check_number(
             break
         number *= 2
     found = len(plain.shards(generation, source, "train"))
-    agree(f"number of shards of {source}", found, number if stored else 0)
+    check_equal(f"number of shards of {source}", found, number if stored else 0)
 
 
 def _check_groups(groups: dict[str, Any], expected: Expected, source: str) -> None:
@@ -213,38 +212,38 @@ def _check_groups(groups: dict[str, Any], expected: Expected, source: str) -> No
     }
     wanted: dict[tuple[str, str], tuple[int, int]] = {}
     for fate in expected.fates.values():
-        if fate.place[0] == source:
+        if fate.key[0] == source:
             rows, size = wanted.get((fate.group, fate.verdict), (0, 0))
             wanted[fate.group, fate.verdict] = rows + 1, size + len(fate.raw.encode())
     if {group for group, _ in wanted} <= {""}:
         wanted = {}
-    agree(f"groups of {source}", found, wanted)
+    check_equal(f"groups of {source}", found, wanted)
 
 
 def _check_tables(
-    plain: Plain, generation: dict[str, Any], expected: Expected, options: Options
+    plain: PlainDataset, generation: dict[str, Any], expected: Expected, options: Options
 ) -> None:
     rejects = {
         (row["source"], row["path"], row["position"], row["reason"])
         for row in plain.rows(generation, "rejects")
     }
     wanted = {
-        (*fate.place[:3], fate.reason)
+        (*fate.key[:3], fate.reason)
         for fate in expected.fates.values()
         if fate.verdict == "quarantined"
     }
-    agree("rejects", sorted(rejects), sorted(wanted))
+    check_equal("rejects", sorted(rejects), sorted(wanted))
     dropped = {
         (row["source"], row["path"], row["position"], row["ordinal"]): row["text"]
         for row in plain.rows(generation, "dropped")
     }
     fates = expected.fates.values() if options["keep_dropped"] else ()
-    texts = {fate.place: fate.text for fate in fates if fate.verdict == "dropped"}
-    agree("dropped texts", dropped, texts)
+    texts = {fate.key: fate.text for fate in fates if fate.verdict == "dropped"}
+    check_equal("dropped texts", dropped, texts)
 
 
 def printable(text: str) -> bool:
-    """Return whether a message has no character that acts on a terminal, but line ends and tabs."""
+    """Return whether a message has no control characters, except line ends and tabs."""
     return not any(
         unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t\r" for char in text
     )

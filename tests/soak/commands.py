@@ -19,39 +19,39 @@ import psutil
 
 from tests import forks
 
-LIMIT = 240.0
-"""Seconds that a command may take on a busy machine."""
+MAX_SECONDS = 240.0
+"""Time for a command on a busy machine."""
 MEMORY_BYTES = 3 << 30
-"""Limit of a forked one besides shared memory; the model of languages is a third of that."""
+"""Limit of the memory that a fork does not share; the language model needs a third of it."""
 
 
 @dataclass(frozen=True)
-class Done:
-    """How a command ended."""
+class Result:
+    """The result of a command."""
 
     words: tuple[str, ...]
     code: int
-    """As subprocess has it: -9 if it was killed."""
+    """The exit code, or -9 if the command was killed."""
     output: str
     seconds: float
 
     @property
-    def said(self) -> str:
-        """Its last paragraph."""
+    def last_line(self) -> str:
+        """The last line of the output."""
         lines = [line for line in self.output.splitlines() if line.strip()]
         return lines[-1] if lines else ""
 
 
 @dataclass
 class Trap:
-    """An action at the n-th time that a command is about to change the disk."""
+    """An action just before the n-th change of the disk by a command."""
 
     nth: int
     action: Callable[[], None]
     seen: int = 0
 
-    def set(self) -> None:
-        """Set it in this process."""
+    def install(self) -> None:
+        """Install the trap in this process."""
         self._wrap(pathlib.Path, "replace")
         self._wrap(pathlib.Path, "unlink")
         self._wrap(shutil, "rmtree")
@@ -74,8 +74,8 @@ def kill_group() -> None:
 
 
 @dataclass
-class Started:
-    """A command that runs."""
+class RunningCommand:
+    """A command that is running."""
 
     words: tuple[str, ...]
     job: forks.RunningJob
@@ -83,33 +83,33 @@ class Started:
     began: float = field(default_factory=time.monotonic)
 
     def poll(self) -> bool:
-        """Return whether it has ended."""
+        """Return whether the command has ended."""
         return self.job.wait(0) is not None
 
-    def wait(self) -> Done:
-        """Return how it ended; raise TimeoutError if it does not, after killing it."""
-        code = self.job.wait(LIMIT)
+    def wait(self) -> Result:
+        """Wait for the result; after a time kill the command, and raise TimeoutError."""
+        code = self.job.wait(MAX_SECONDS)
         if code is None:
             self.kill()
-            raise TimeoutError(f"{' '.join(self.words)} did not end in {LIMIT:.0f} s")
+            raise TimeoutError(f"{' '.join(self.words)} did not end in {MAX_SECONDS:.0f} s")
         output = self.log.read_text(errors="backslashreplace")
-        return Done(self.words, code, output, time.monotonic() - self.began)
+        return Result(self.words, code, output, time.monotonic() - self.began)
 
     def kill(self) -> None:
-        """Kill it and all its processes."""
+        """Kill the command and all its processes."""
         for process in self._children():
             _kill(process.pid)
         self.job.kill()
 
     def kill_worker(self, rng: random.Random) -> bool:
-        """Kill one of its workers; return whether there was one."""
+        """Kill one of the workers; return whether there was one."""
         workers = [child for child in self._children() if _is_worker(child)]
         if workers:
             _kill(rng.choice(workers).pid)
         return bool(workers)
 
     def _children(self) -> Sequence[psutil.Process]:
-        """Return its processes besides itself that do tasks."""
+        """Return the processes that the command has started."""
         try:
             return psutil.Process(self.job.pid).children(recursive=True)
         except psutil.Error:
@@ -117,7 +117,7 @@ class Started:
 
 
 def _is_worker(process: psutil.Process) -> bool:
-    """Return whether it is a grandchild: children are the fork server and the tracker."""
+    """Return whether a process is a worker, which is a child of the fork server."""
     try:
         parent = process.parent()
         return parent is not None and "forkserver" in " ".join(parent.cmdline())
@@ -137,15 +137,15 @@ def start(
     trap: Trap | None = None,
     constants: Mapping[str, Mapping[str, int]] | None = None,
     forked: bool = True,
-) -> Started:
+) -> RunningCommand:
     """Start a command.
 
     Args:
         words: The module and its flags.
-        log: Where its output goes.
-        trap: An action while it works; forked ones only.
-        constants: By module, constants of it that are set first; forked ones only.
-        forked: Fork a process that has imported the product; or start Python anew.
+        log: The file for its output.
+        trap: An action at a change of the disk; only in a fork.
+        constants: Values for constants of modules, by module; only in a fork.
+        forked: Whether to fork a process that has imported the product, or start a new Python.
     """
     asked = forks.Job(
         words=words,
@@ -154,18 +154,18 @@ def start(
         new_process=not forked,
         pickled=forks.pickled_call(partial(_prepare, trap, constants or {})),
     )
-    return Started(tuple(words), forks.start(words[0].partition(".")[0], asked), log)
+    return RunningCommand(tuple(words), forks.start(words[0].partition(".")[0], asked), log)
 
 
 def _prepare(trap: Trap | None, constants: Mapping[str, Mapping[str, int]]) -> None:
-    """Make this process, a fork, what a command is to run in."""
+    """Prepare this process, a fork, for a command: process group, memory, constants, trap."""
     os.setpgid(0, 0)
     present = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (present + MEMORY_BYTES, resource.RLIM_INFINITY))
-    if constants:  # after a death, tasks run in a worker, which would not have them
+    if constants:  # after a crash items would run in a worker, without these constants
         importlib.import_module("pipelines.job.build").died_before = lambda _: False  # type: ignore[attr-defined]
     for module, values in constants.items():
         for name, value in values.items():
             setattr(importlib.import_module(module), name, value)
     if trap:
-        trap.set()
+        trap.install()

@@ -1,4 +1,4 @@
-"""Reads a dataset with json, numpy and pyarrow alone, as docs/dataset.md describes it."""
+"""Reads a dataset by docs/dataset.md, with json, numpy and pyarrow alone."""
 
 import json
 import struct
@@ -12,18 +12,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-Place = tuple[str, str, int, int]
+DocumentKey = tuple[str, str, int, int]
 """Source, path, position and ordinal of a document."""
 
 
 @dataclass(frozen=True)
-class Stored:
+class StoredDocument:
     """A document of a shard."""
 
-    place: Place
+    key: DocumentKey
     order: int
     text: str
-    """Prompt and text, decoded."""
+    """The decoded prompt and text."""
     prompt: str
     shard: str
     row: int
@@ -32,8 +32,8 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Plain:
-    """A dataset, read plainly."""
+class PlainDataset:
+    """A dataset, read without the product's code."""
 
     folder: Path
 
@@ -51,19 +51,21 @@ class Plain:
     def eos(self) -> int:
         return int(self.manifest["tokenizer"]["special"]["eos"])
 
-    def homes(self) -> Iterator[tuple[dict[str, Any], str, str]]:
-        """Yield generation, source and split of all that is stored."""
+    def splits(self) -> Iterator[tuple[dict[str, Any], str, str]]:
+        """Yield each generation, source and split."""
         for generation in self.manifest["generations"]:
             for source in sorted(generation["sources"]):
                 for split in ("train", "validation"):
                     yield generation, source, split
 
-    def stored(self) -> list[Stored]:
+    def stored(self) -> list[StoredDocument]:
         """Return the documents of all generations."""
-        return [document for home in self.homes() for document in self.documents(*home)]
+        return [document for home in self.splits() for document in self.documents(*home)]
 
-    def documents(self, generation: dict[str, Any], source: str, split: str) -> Iterator[Stored]:
-        """Yield the documents of a source of a generation in the order of its shards."""
+    def documents(
+        self, generation: dict[str, Any], source: str, split: str
+    ) -> Iterator[StoredDocument]:
+        """Yield the documents of a source in a generation, shard by shard."""
         for shard in self.shards(generation, source, split):
             yield from self.shard(shard, source)
 
@@ -81,8 +83,8 @@ class Plain:
         with pa.memory_map(str(self.folder / f"{shard['path']}.arrow")) as file:
             return [*pa.ipc.open_file(file).read_all().to_pylist()]
 
-    def shard(self, shard: dict[str, Any], source: str) -> Iterator[Stored]:
-        """Yield the documents of a shard; check that its three files agree."""
+    def shard(self, shard: dict[str, Any], source: str) -> Iterator[StoredDocument]:
+        """Yield the documents of a shard, after checking that its three files agree."""
         tokens, rows = self.tokens(shard), self.table(shard)
         lengths = read_index(self.folder / f"{shard['path']}.idx")
         assert [row["tokens"] for row in rows] == lengths, f"{shard['path']}: .idx and .arrow"
@@ -95,8 +97,8 @@ class Plain:
             assert ids[-1] == self.eos, f"{shard['path']}:{number}: no eos"
             cut = row["prompt_tokens"]
             prompt = self.decode(ids[:cut])
-            yield Stored(
-                place=(source, row["path"], row["position"], row["ordinal"]),
+            yield StoredDocument(
+                key=(source, row["path"], row["position"], row["ordinal"]),
                 order=row["order"],
                 text=prompt + self.decode(ids[cut:-1]),
                 prompt=prompt,
@@ -108,11 +110,11 @@ class Plain:
             at += row["tokens"]
 
     def decode(self, ids: tuple[int, ...]) -> str:
-        """Return a text; SentencePiece puts a space before it."""
+        """Return a text without the space that SentencePiece adds before it."""
         return b"".join(self.pieces[token] for token in ids).decode().removeprefix(" ")
 
     def rows(self, generation: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-        """Return the rows of a kind of table, with the source that each is of."""
+        """Return the rows of a kind of table, with their sources."""
         found = []
         for entry in generation.get(kind, ()):
             source = Path(entry["path"]).stem.rpartition("-")[0]
@@ -121,11 +123,11 @@ class Plain:
         return found
 
     def removed(self) -> set[tuple[str, int]]:
-        """Return shard and row of the documents that were removed."""
+        """Return the shard and row of each removed document."""
         found = set()
         by_name = {
             (generation["name"], source, split): self.shards(generation, source, split)
-            for generation, source, split in self.homes()
+            for generation, source, split in self.splits()
         }
         for removal in self.manifest["removals"]:
             with pa.memory_map(str(self.folder / removal["documents"]["path"])) as file:
@@ -136,7 +138,7 @@ class Plain:
 
 
 def read_index(path: Path) -> list[int]:
-    """Return the lengths of the documents that a .idx lists; check the rest of it."""
+    """Return the lengths of the documents in a .idx, after checking the rest of it."""
     data = path.read_bytes()
     magic, version, code, count, ends = struct.unpack_from("<9sQBQQ", data)
     assert (magic, version, ends) == (b"MMIDIDX\0\0", 1, count + 1), f"{path}: head"

@@ -1,4 +1,4 @@
-"""Random files of records in every form, and the content of each place.
+"""Random files of records in every format, and the expected result of each record.
 
 Guarantee: A damaged record, row or line costs what is damaged, and its place and bytes are
 kept.
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
-from tests.soak.records import Corpus, Judged, Value, rejected, spoilt
+from tests.soak.records import Corpus, RecordResult, Value, make_invalid, quarantined
 from tests.soak.texts import Text, Texts
 
 BOM = b"\xef\xbb\xbf"
@@ -27,42 +27,42 @@ ODD = (
     *(b"1e400", b"-1e999", b"NaN", b"-Infinity", b"9" * 400, b'"\\ud800 half"'),
     *(b'[1e400, {"a": NaN}]', b"[" * 600 + b"]" * 600),
 )
-"""Values that cost a field that nobody asks for, and nothing else."""
-PACKED = ("", "", "", ".gz", ".zst", ".bz2", ".xz")
+"""Invalid values; in an unused field they do no harm."""
+COMPRESSIONS = ("", "", "", ".gz", ".zst", ".bz2", ".xz")
 
 
 @dataclass(frozen=True)
 class Row:
-    """The content of a place of a file."""
+    """A record of a file, with the expected result."""
 
     position: int
-    """As a record's identity has it: a byte of the uncompressed file, or a row of a table."""
-    judged: Judged
+    """The position in the record's identity: a byte of the uncompressed file, or a table row."""
+    result: RecordResult
 
 
 @dataclass(frozen=True)
-class Content:
-    """A file and what is in it."""
+class FileContent:
+    """The bytes of a file, and its records."""
 
     data: bytes
     rows: tuple[Row, ...]
 
 
 @dataclass
-class Writer:
-    """Makes the files of a source."""
+class FileWriter:
+    """Writes random files of a source."""
 
     rng: random.Random
     texts: Texts
     corpus: Corpus
     damage: float
-    """The share of records that are damaged."""
+    """The share of invalid records."""
     options: dict[str, object]
-    """Those of the corpus that its judge looks at."""
+    """The options of the corpus that decide the result of a record."""
     number: int = 0
 
-    def file(self, form: str, records: int, packed: str) -> Content:
-        """Return a file of a form with a number of records, compressed as its ending says."""
+    def file(self, form: str, records: int, packed: str) -> FileContent:
+        """Return a file in a format with a number of records, compressed as its ending says."""
         make = {
             **{"jsonl": self._lines, "lines": self._plain, "objects": self._objects},
             **{"parquet": self._table, "arrow": self._table},
@@ -73,29 +73,29 @@ class Writer:
         data = _pack(self.rng, content.data, packed)
         if form == "jsonl" and records > 3 and self.rng.random() < self.damage:
             return self._cut_archive(content, data, packed)
-        return Content(data, content.rows)
+        return FileContent(data, content.rows)
 
-    def _value(self, *, first: bool) -> tuple[Value, Judged]:
+    def _value(self, *, first: bool) -> tuple[Value, RecordResult]:
         value, text = self.corpus.make(self.rng, self.texts, self.number)
         self.number += 1
         if not first and self.rng.random() < self.damage / 2:
-            value = spoilt(self.rng, value, self.corpus.field)
-            value.pop("odd", None)  # the reason would be that of the odd value
+            value = make_invalid(self.rng, value, self.corpus.field)
+            value.pop("odd", None)  # else the odd value would be the reason
         return value, self._judged(value, text)
 
-    def _judged(self, value: Value, text: Text) -> Judged:
-        judged = self.corpus.judge(value, self.options, text.family)
-        whole = [document.prompt + document.text for document in judged.documents]
-        return rejected("nul") if any("\0" in text for text in whole) else judged
+    def _judged(self, value: Value, text: Text) -> RecordResult:
+        result = self.corpus.expected_result(value, self.options, text.family)
+        whole = [document.prompt + document.text for document in result.documents]
+        return quarantined("nul") if any("\0" in text for text in whole) else result
 
     def _dumps(self, value: Value, indent: int | None = None) -> bytes:
         ascii_only = self.rng.random() < 0.3
         line = json.dumps(value, ensure_ascii=ascii_only, indent=indent).encode()
         return line.replace(b'"@ODD@"', self.rng.choice(ODD)) if "odd" in value else line
 
-    # --- an object on each line
+    # --- one object per line
 
-    def _lines(self, records: int, form: str, *, cut: bool) -> Content:
+    def _lines(self, records: int, form: str, *, cut: bool) -> FileContent:
         del form
         rng = self.rng
         data = bytearray(BOM if rng.random() < 0.15 else b"")
@@ -105,37 +105,37 @@ class Writer:
             if rng.random() < 0.03:
                 data += rng.choice((b"\n", b"  \n", b"\r\n"))
             if number and rng.random() < self.damage:
-                line, judged = self._bad_line()
+                line, result = self._bad_line()
             else:
-                value, judged = self._value(first=not number)
+                value, result = self._value(first=not number)
                 line = self._dumps(value)
-            rows.append(Row(len(data), judged))
+            rows.append(Row(len(data), result))
             data += line + end
         if cut and rows and rng.random() < 0.2:
             del data[-len(end) :]
         if cut and records > 1 and rng.random() < self.damage:
-            rows.append(Row(len(data) + (not data.endswith(b"\n")), rejected("bad-json")))
+            rows.append(Row(len(data) + (not data.endswith(b"\n")), quarantined("bad-json")))
             data += b"" if data.endswith(b"\n") else b"\n"
             data += b'{"text": "this file ends inside a reco'
-        return Content(bytes(data), tuple(rows))
+        return FileContent(bytes(data), tuple(rows))
 
-    def _bad_line(self) -> tuple[bytes, Judged]:
+    def _bad_line(self) -> tuple[bytes, RecordResult]:
         field = self.corpus.field.encode()
         return self.rng.choice(
             (
-                (b'{"text": "no end', rejected("bad-json")),
-                (b'{"text": "a" "b"}', rejected("bad-json")),
-                (b'{"%b": "\\ud800 alone"}' % field, rejected("bad-json")),
-                (b'{"text": "\xff\xfe no UTF-8"}', rejected("bad-utf8")),
-                (b"[1, 2, 3]", rejected("not-an-object")),
-                (b'"a string"', rejected("not-an-object")),
-                (b"nonsense", rejected("bad-json")),
+                (b'{"text": "no end', quarantined("bad-json")),
+                (b'{"text": "a" "b"}', quarantined("bad-json")),
+                (b'{"%b": "\\ud800 alone"}' % field, quarantined("bad-json")),
+                (b'{"text": "\xff\xfe no UTF-8"}', quarantined("bad-utf8")),
+                (b"[1, 2, 3]", quarantined("not-an-object")),
+                (b'"a string"', quarantined("not-an-object")),
+                (b"nonsense", quarantined("bad-json")),
             )
         )
 
-    # --- a text on each line
+    # --- one text per line
 
-    def _plain(self, records: int, form: str, *, cut: bool) -> Content:
+    def _plain(self, records: int, form: str, *, cut: bool) -> FileContent:
         del form, cut
         rng = self.rng
         data = bytearray(BOM if rng.random() < 0.15 else b"")
@@ -144,33 +144,33 @@ class Writer:
             text = self.texts.next()
             line = " ".join(text.text.split("\n")).replace("\r", " ").replace("\0", " ")
             if number and rng.random() < self.damage:
-                rows.append(Row(len(data), rejected("bad-utf8")))
+                rows.append(Row(len(data), quarantined("bad-utf8")))
                 data += b"bytes \xff\xfe of no text\n"
                 continue
             if line.strip():
-                judged = self.corpus.judge({"text": line}, self.options, text.family)
-                rows.append(Row(len(data), judged))
+                result = self.corpus.expected_result({"text": line}, self.options, text.family)
+                rows.append(Row(len(data), result))
             data += line.encode() + rng.choice((b"\n", b"\n", b"\r\n"))
-        return Content(bytes(data), tuple(rows))
+        return FileContent(bytes(data), tuple(rows))
 
     # --- objects over several lines
 
-    def _objects(self, records: int, form: str, *, cut: bool) -> Content:
+    def _objects(self, records: int, form: str, *, cut: bool) -> FileContent:
         del form
         data = bytearray(BOM if self.rng.random() < 0.15 else b"")
         rows = []
         for number in range(records):
-            value, judged = self._value(first=not number)
-            rows.append(Row(len(data), judged))
+            value, result = self._value(first=not number)
+            rows.append(Row(len(data), result))
             data += self._dumps(value, self.rng.choice((1, 2))) + self.rng.choice((b"\n", b"\n\n"))
         if cut and records > 1 and self.rng.random() < self.damage:
-            rows.append(Row(len(data), rejected("truncated")))
+            rows.append(Row(len(data), quarantined("truncated")))
             data += b'{\n "%b": "this file ends inside a reco' % self.corpus.field.encode()
-        return Content(bytes(data), tuple(rows))
+        return FileContent(bytes(data), tuple(rows))
 
     # --- an array
 
-    def _array(self, records: int, form: str, *, cut: bool) -> Content:
+    def _array(self, records: int, form: str, *, cut: bool) -> FileContent:
         rng = self.rng
         head, tail = (b"[", b"]")
         if form == "RECORDS":
@@ -186,52 +186,52 @@ class Writer:
         rows: list[Row] = []
         for number in range(records):
             data += separator if number else rng.choice((b"", b"\n", b"  "))
-            # Invalid JSON ends before the next good object, whatever is between.
-            broken = bool(rows) and rows[-1].judged.rejected == "bad-json"
+            # Invalid JSON extends to the next good object.
+            broken = bool(rows) and rows[-1].result.quarantined == "bad-json"
             if 0 < number < records - 1 and not broken and rng.random() < self.damage:
-                element, judged = self._bad_element()
+                element, result = self._bad_element()
             else:
-                value, judged = self._value(first=not number or broken)
+                value, result = self._value(first=not number or broken)
                 element = self._dumps(value, indent)
-            rows.append(Row(len(data), judged))
+            rows.append(Row(len(data), result))
             data += element
         if form == "RECORDS" or not cut or rng.random() >= self.damage or not records:
-            return Content(bytes(data + tail), tuple(rows))
+            return FileContent(bytes(data + tail), tuple(rows))
         return self._bad_end(data, separator, rows)
 
-    def _bad_element(self) -> tuple[bytes, Judged]:
+    def _bad_element(self) -> tuple[bytes, RecordResult]:
         field = self.corpus.field.encode()
         return self.rng.choice(
             (
-                (b"5", rejected("not-an-object")),
-                (b'"a string, {}"', rejected("not-an-object")),
-                (b"null", rejected("not-an-object")),
-                (b"[1, 2, [3]]", rejected("not-an-object")),
-                (b'{"%b": "a" "b"}' % field, rejected("bad-json")),
-                (b'{"%b": "\xff\xfe no UTF-8"}' % field, rejected("bad-utf8")),
+                (b"5", quarantined("not-an-object")),
+                (b'"a string, {}"', quarantined("not-an-object")),
+                (b"null", quarantined("not-an-object")),
+                (b"[1, 2, [3]]", quarantined("not-an-object")),
+                (b'{"%b": "a" "b"}' % field, quarantined("bad-json")),
+                (b'{"%b": "\xff\xfe no UTF-8"}' % field, quarantined("bad-utf8")),
             )
         )
 
-    def _bad_end(self, data: bytearray, separator: bytes, rows: list[Row]) -> Content:
+    def _bad_end(self, data: bytearray, separator: bytes, rows: list[Row]) -> FileContent:
         ways = ["trailing", "cut", "unterminated"]
-        if rows[-1].judged.rejected in ("bad-json", "bad-utf8", "not-an-object"):
-            ways.pop()  # that would be one damage with the element before it
+        if rows[-1].result.quarantined in ("bad-json", "bad-utf8", "not-an-object"):
+            ways.pop()  # this would merge with the invalid element before it
         way = self.rng.choice(ways)
         if way == "cut":
             data += separator
-            rows.append(Row(len(data), rejected("truncated")))
+            rows.append(Row(len(data), quarantined("truncated")))
             data += b'{"%b": "this file ends inside a reco' % self.corpus.field.encode()
         elif way == "trailing":
             data += b"]\n"
-            rows.append(Row(len(data), rejected("trailing-bytes")))
+            rows.append(Row(len(data), quarantined("trailing-bytes")))
             data += b"and some more"
         else:
-            rows.append(Row(len(data), rejected("unterminated-array")))
-        return Content(bytes(data), tuple(rows))
+            rows.append(Row(len(data), quarantined("unterminated-array")))
+        return FileContent(bytes(data), tuple(rows))
 
     # --- a table
 
-    def _table(self, records: int, form: str, *, cut: bool) -> Content:
+    def _table(self, records: int, form: str, *, cut: bool) -> FileContent:
         del cut
         rng = self.rng
         values, rows = [], []
@@ -240,19 +240,19 @@ class Writer:
             value, text = self.corpus.make(rng, self.texts, self.number)
             self.number += 1
             cell: object = value[self.corpus.field]
-            judged = self._judged(value, text)
+            result = self._judged(value, text)
             if number and rng.random() < self.damage:
-                cell, judged = rng.choice(
+                cell, result = rng.choice(
                     (
-                        (None, rejected("missing-field")),
-                        (f"a\0{cell}", rejected("nul")),
-                        *([(b"\xff\xfe no UTF-8", rejected("bad-utf8"))] if binary else []),
+                        (None, quarantined("missing-field")),
+                        (f"a\0{cell}", quarantined("nul")),
+                        *([(b"\xff\xfe no UTF-8", quarantined("bad-utf8"))] if binary else []),
                     )
                 )
             if binary and isinstance(cell, str):
                 cell = cell.encode()
             values.append({**value, self.corpus.field: cell})
-            rows.append(Row(number, judged))
+            rows.append(Row(number, result))
         names = (
             [name for name in values[0] if name not in ("nested", "more", "odd")] if values else []
         )
@@ -269,7 +269,7 @@ class Writer:
             new = rng.choice((pa.ipc.new_stream, pa.ipc.new_file))
             with new(sink, pa.table(arrays).schema) as writer:
                 writer.write_table(pa.table(arrays), max_chunksize=rng.choice((1, 5, 1000)))
-            return Content(sink.getvalue(), tuple(rows))
+            return FileContent(sink.getvalue(), tuple(rows))
         pq.write_table(
             pa.table(arrays),
             sink,
@@ -277,16 +277,16 @@ class Writer:
             compression=rng.choice(("none", "snappy", "zstd", "gzip")),
             use_dictionary=rng.random() < 0.5,
         )
-        return Content(sink.getvalue(), tuple(rows))
+        return FileContent(sink.getvalue(), tuple(rows))
 
-    # --- an archive that ends too early
+    # --- a truncated archive
 
-    def _cut_archive(self, content: Content, data: bytes, packed: str) -> Content:
-        """Return an archive that is cut, with the lines that can still be read of it."""
+    def _cut_archive(self, content: FileContent, data: bytes, packed: str) -> FileContent:
+        """Return a truncated archive, with the records that are still readable."""
         data = data[: self.rng.randrange(max(20, len(data) // 2), len(data))]
         left = _unpacked(data, packed)
         if left is None or left == content.data:
-            return Content(_pack(self.rng, content.data, packed), content.rows)
+            return FileContent(_pack(self.rng, content.data, packed), content.rows)
         start = left.rfind(b"\n") + 1
         if not start and left.startswith(BOM):
             start = len(BOM)
@@ -299,11 +299,11 @@ class Writer:
         if whole:
             rows.append(next(row for row in content.rows if row.position == start))
         at = len(left) if whole or not rest.strip() else start
-        return Content(data, (*rows, Row(at, rejected("truncated"))))
+        return FileContent(data, (*rows, Row(at, quarantined("truncated"))))
 
 
 def _pack(rng: random.Random, data: bytes, packed: str) -> bytes:
-    """Return data as an archive, sometimes of several members."""
+    """Return data as an archive, sometimes with several members."""
     cuts = sorted(rng.randrange(len(data) + 1) for _ in range(rng.choice((0, 0, 1, 3))))
     edges = [0, *cuts, len(data)]
     pack: Callable[[bytes], bytes] = {
@@ -324,7 +324,7 @@ _UNPACKERS: dict[str, Callable[[], Any]] = {
 
 
 def _unpacked(data: bytes, packed: str) -> bytes | None:
-    """Return the readable part of an archive that is cut; None if no member is cut."""
+    """Return the readable part of a truncated archive; None if all its members are whole."""
     whole = b""
     while data:
         unpacker = _UNPACKERS[packed]()
@@ -336,7 +336,7 @@ def _unpacked(data: bytes, packed: str) -> bytes | None:
 
 
 def endings(form: str) -> Sequence[str]:
-    """Return the endings of names that say the form."""
+    """Return the file name endings of a format."""
     return {
         "jsonl": (".jsonl", ".ndjson"),
         "lines": (".txt",),

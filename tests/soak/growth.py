@@ -1,4 +1,4 @@
-"""Datasets that grow by generations, lose documents, and are compacted.
+"""Appends generations, removes documents, and compacts.
 
 Guarantee: `--append` keeps the documents that one run over all the input keeps, and no later crawl
 brings back what was removed.
@@ -8,43 +8,43 @@ from pathlib import Path
 
 import numpy as np
 
-from tests.soak.case import Case, flags_of, shipped
-from tests.soak.check import Failure, Ledger, agree, check_dataset
-from tests.soak.dataset import Place, Plain, Stored
+from tests.soak.case import Case, file_hashes, flags_of
+from tests.soak.check import Failure, OracleState, check_dataset, check_equal
+from tests.soak.dataset import DocumentKey, PlainDataset, StoredDocument
 from tests.soak.loader import check_reading
-from tests.soak.world import World
+from tests.soak.scenario import Scenario
 
 
-def add_generations(case: Case, world: World, output: Path) -> None:
-    """Add files in steps; between them remove documents, compact and read."""
+def add_generations(case: Case, scenario: Scenario, output: Path) -> None:
+    """Append files in steps; between the steps remove documents, compact and read."""
     rng = case.rng
-    first = flags_of(world, output=output)
+    first = flags_of(scenario, output=output)
     case.succeed(*first, *(["--append"] if rng.random() < 0.5 else []))
-    ledger = check_dataset(output, world)
+    state = check_dataset(output, scenario)
     for _ in range(rng.choice((1, 2, 3))):
         added = [
             file
-            for source in world.sources
+            for source in scenario.sources
             if rng.random() < 0.7
-            for file in world.add_files(source, rng.choice((1, 2)), records=rng.choice((3, 30)))
+            for file in scenario.add_files(source, rng.choice((1, 2)), records=rng.choice((3, 30)))
         ]
-        words = [*flags_of(world, output=output), "--append"]
-        before = shipped(output)
+        words = [*flags_of(scenario, output=output), "--append"]
+        before = file_hashes(output)
         if not added:
             case.succeed(*words)
-            agree("bytes without new files", shipped(output), before)
+            check_equal("bytes without new files", file_hashes(output), before)
             continue
         if rng.random() < 0.5:
-            case.killed(*words)
+            case.run_killed(*words)
         case.succeed(*words)
-        kept = {name: shipped(output).get(name) for name in before if name != "manifest.json"}
-        agree("earlier files", kept, {name: before[name] for name in kept})
-        check_dataset(output, world, ledger)
+        kept = {name: file_hashes(output).get(name) for name in before if name != "manifest.json"}
+        check_equal("earlier files", kept, {name: before[name] for name in kept})
+        check_dataset(output, scenario, state)
         step = rng.choice(("", "", "remove", "compact", "read"))
         if step == "remove":
             remove_some(case, output)
         elif step == "compact":
-            check_compacted(case, output, ledger)
+            check_compacted(case, output, state)
         elif step == "read":
             check_reading(rng, output)
     case.succeed("shards", "verify", output)
@@ -54,12 +54,12 @@ def add_generations(case: Case, world: World, output: Path) -> None:
 def remove_some(case: Case, output: Path) -> None:
     """Remove random documents by random names."""
     rng = case.rng
-    plain = Plain(output)
+    plain = PlainDataset(output)
     stored = plain.stored()
     before = plain.removed()
     names = []
     for document in rng.sample(stored, min(len(stored), rng.choice((1, 3, 10)))):
-        ways = [f"{document.shard}:{document.row}", f"{document.place[1]}:{document.place[2]}"]
+        ways = [f"{document.shard}:{document.row}", f"{document.key[1]}:{document.key[2]}"]
         if document.columns.get("id"):
             ways.append(document.columns["id"])
         names.append(rng.choice(ways))
@@ -67,53 +67,53 @@ def remove_some(case: Case, output: Path) -> None:
     wanted = before | {
         (document.shard, document.row)
         for document in stored
-        if {f"{document.shard}:{document.row}", f"{document.place[1]}:{document.place[2]}"} & chosen
+        if {f"{document.shard}:{document.row}", f"{document.key[1]}:{document.key[2]}"} & chosen
         or document.columns.get("id") in chosen
     }
     asked = case.folder / "asked.txt"
     asked.write_text("".join(f"{name}\n" for name in [*names, "nobody-has-this-name"]))
     words = ["shards", "remove", output, "--documents", asked, "--missing-ok"]
     case.succeed(*words, "--dry-run")
-    agree("removed by --dry-run", Plain(output).removed(), before)
+    check_equal("removed by --dry-run", PlainDataset(output).removed(), before)
     if rng.random() < 0.3:
-        case.killed(*words, "--reason", "a letter", last=7)
+        case.run_killed(*words, "--reason", "a letter", last=7)
     case.succeed(*words, "--reason", "a letter")
-    agree("removed documents", Plain(output).removed(), wanted)
+    check_equal("removed documents", PlainDataset(output).removed(), wanted)
     case.succeed("shards", "verify", output)
 
 
-def check_compacted(case: Case, output: Path, ledger: Ledger) -> None:
-    """Compact a dataset, perhaps without what was removed; the rest is the same."""
+def check_compacted(case: Case, output: Path, state: OracleState) -> None:
+    """Compact a dataset, perhaps with --erase, and check that the rest is unchanged."""
     rng = case.rng
-    plain = Plain(output)
+    plain = PlainDataset(output)
     removed = plain.removed()
     stored = plain.stored()
-    gone = {document.place for document in stored if (document.shard, document.row) in removed}
+    gone = {document.key for document in stored if (document.shard, document.row) in removed}
     verdicts = _verdicts(plain)
     words = ["shards", "compact", output, *rng.choice(([], ["--erase"]))]
     if rng.random() < 0.4:
-        case.killed(*words, last=64)
+        case.run_killed(*words, last=64)
     case.succeed(*words)
-    made = Plain(output)
+    made = PlainDataset(output)
     now = made.stored()
-    expected = [document for document in stored if document.place not in gone]
-    agree("documents after compact", _by_place(now), _by_place(expected))
-    agree("removed after compact", {*made.removed()}, set())
-    for generation, source, split in made.homes():
+    expected = [document for document in stored if document.key not in gone]
+    check_equal("documents after compact", _by_place(now), _by_place(expected))
+    check_equal("removed after compact", {*made.removed()}, set())
+    for generation, source, split in made.splits():
         orders = [one.order for one in made.documents(generation, source, split)]
-        agree(f"order of {source} after compact", orders, sorted(orders))
-    verdicts = {place: value for place, value in verdicts.items() if place not in gone}
-    agree("audit after compact", _verdicts(made), verdicts)
-    ledger.generations = [generation["name"] for generation in made.manifest["generations"]]
+        check_equal(f"order of {source} after compact", orders, sorted(orders))
+    verdicts = {key: value for key, value in verdicts.items() if key not in gone}
+    check_equal("audit after compact", _verdicts(made), verdicts)
+    state.generations = [generation["name"] for generation in made.manifest["generations"]]
     case.succeed("shards", "prune", output, "--days", "0")
     if gone:
-        _check_erased(case, output, [one for one in stored if one.place in gone], expected)
+        _check_erased(case, output, [one for one in stored if one.key in gone], expected)
     case.succeed("shards", "verify", output)
     check_reading(rng, output)
 
 
-def _verdicts(plain: Plain) -> dict[object, object]:
-    """Return verdict and reason of every audit row of all generations."""
+def _verdicts(plain: PlainDataset) -> dict[object, object]:
+    """Return the verdict and reason of every audit row, by document."""
     return {
         (row["source"], row["path"], row["position"], row["ordinal"]): (
             row["verdict"],
@@ -124,30 +124,34 @@ def _verdicts(plain: Plain) -> dict[object, object]:
     }
 
 
-def _by_place(documents: list[Stored]) -> dict[Place, object]:
-    return {one.place: (one.order, one.tokens, one.prompt) for one in documents}
+def _by_place(documents: list[StoredDocument]) -> dict[DocumentKey, object]:
+    return {one.key: (one.order, one.tokens, one.prompt) for one in documents}
 
 
-def _check_erased(case: Case, output: Path, gone: list[Stored], left: list[Stored]) -> None:
-    """Check that no file has order, text or tokens of an erased document any more."""
+def _check_erased(
+    case: Case, output: Path, gone: list[StoredDocument], left: list[StoredDocument]
+) -> None:
+    """Check that no file still has the order, text or tokens of an erased document."""
     kept = {one.text for one in left}
     dropped = [
         row
-        for generation in Plain(output).manifest["generations"]
-        for row in Plain(output).rows(generation, "dropped")
+        for generation in PlainDataset(output).manifest["generations"]
+        for row in PlainDataset(output).rows(generation, "dropped")
     ]
-    agree("near-duplicates", [row for row in dropped if row["reason"] == "near-duplicate"], [])
+    check_equal(
+        "near-duplicates", [row for row in dropped if row["reason"] == "near-duplicate"], []
+    )
     folded = {" ".join(str(row["text"]).split()) for row in dropped}
     contents = {path: path.read_bytes() for path in output.rglob("*") if path.is_file()}
     for document in gone:
         sought = {"order": document.order.to_bytes(8, "little")}
         if document.text not in kept and len(document.text) >= 40:
             if " ".join(document.text.split()) in folded:
-                raise Failure(f"the text of {document.place} is still among the dropped ones")
+                raise Failure(f"the text of {document.key} is still among the dropped ones")
             sought["text"] = document.text.encode()
             sought["tokens"] = np.array(document.tokens[1:-1], "<u2").tobytes()
         for what, needle in sought.items():
             for path, content in contents.items():
                 if needle in content:
-                    raise Failure(f"the {what} of {document.place} is still in {path}")
+                    raise Failure(f"the {what} of {document.key} is still in {path}")
     case.note("erased", len(gone))

@@ -1,4 +1,4 @@
-"""Reads a dataset as a training run does: every window exactly once, on any number of ranks."""
+"""Reads a dataset like a training run: every window exactly once, on any number of ranks."""
 
 import math
 import random
@@ -16,8 +16,8 @@ from shards.sampling.sampler import Sampler
 from shards.sampling.sequential import SequentialSampler
 from shards.sampling.streams import Stream, streams_of
 from shards.sampling.windows import WindowSpec, causal_windows, glm_windows
-from tests.soak.check import agree
-from tests.soak.dataset import Plain
+from tests.soak.check import check_equal
+from tests.soak.dataset import PlainDataset
 from trainer.loader import Loader, Tensors, read_once
 
 Row = tuple[int, ...]
@@ -27,25 +27,25 @@ _MAX_WINDOWS = 4000
 
 @dataclass(frozen=True)
 class Ranks:
-    """How a training run reads."""
+    """The ranks and windows of a training run."""
 
     world: int
     batch: int
-    """Samples of all ranks together."""
+    """The samples of all ranks together."""
     length: int
-    """Tokens of a window."""
+    """The tokens of a window."""
 
 
 def check_reading(rng: random.Random, folder: Path) -> None:
     """Read a dataset's train and validation windows and compare them with its shards."""
-    plain, dataset = Plain(folder), Dataset.open(folder)
+    plain, dataset = PlainDataset(folder), Dataset.open(folder)
     world = rng.choice((1, 2, 3))
     ranks = Ranks(world, world * rng.choice((1, 4)), rng.choice((16, 64, 200)))
     for split in (TRAIN, VALIDATION):
         streams = streams_of(dataset, split=split)
         by_stream = _windows(plain, split=split, length=ranks.length)
         windows = [window for part in by_stream for window in part]
-        agree(f"streams of {split}", len(streams), len(by_stream))
+        check_equal(f"streams of {split}", len(streams), len(by_stream))
         if streams and len(windows) <= _MAX_WINDOWS:
             _check_once(plain, streams, windows, ranks)
             if split == TRAIN:
@@ -53,9 +53,9 @@ def check_reading(rng: random.Random, folder: Path) -> None:
 
 
 def _check_once(
-    plain: Plain, streams: Sequence[Stream], windows: Sequence[Row], ranks: Ranks
+    plain: PlainDataset, streams: Sequence[Stream], windows: Sequence[Row], ranks: Ranks
 ) -> None:
-    """Check what evaluation reads, in windows of both kinds."""
+    """Check that evaluation reads each window once, with windows of both kinds."""
     expected = Counter(windows)
     read = _read_once(streams, causal_windows(ranks.length), ranks)
     _compare(f"windows read once by {ranks.world} ranks", read, expected)
@@ -103,8 +103,8 @@ def _check_epochs(streams: Sequence[Stream], windows: Sequence[Row], ranks: Rank
         _compare("tokens of the second epoch", _tokens(second), _tokens(expected))
 
 
-def _windows(plain: Plain, *, split: str, length: int) -> list[list[Row]]:
-    """Return the windows of a first epoch by stream, without removed documents."""
+def _windows(plain: PlainDataset, *, split: str, length: int) -> list[list[Row]]:
+    """Return the windows of the first epoch by stream, without removed documents."""
     removed = plain.removed()
     return [
         [
@@ -119,7 +119,7 @@ def _windows(plain: Plain, *, split: str, length: int) -> list[list[Row]]:
 
 
 def _windows_of(
-    plain: Plain, shard: dict[str, Any], removed: set[tuple[str, int]], length: int
+    plain: PlainDataset, shard: dict[str, Any], removed: set[tuple[str, int]], length: int
 ) -> Iterable[Row]:
     tokens = plain.tokens(shard)
     kept = np.ones(len(tokens), bool)
@@ -147,7 +147,7 @@ def _tokens(bag: Bag, without: int = -1) -> Bag:
 
 
 def _compare(what: str, read: Bag, expected: Bag) -> None:
-    """Compare bags of rows; those without text may only fill up a batch."""
+    """Compare the numbers of rows; empty rows, which fill up a batch, do not count."""
     empty: Bag = Counter({(): max(read[()], expected[()])})
-    agree(f"{what}: missing", expected - read - empty, Counter())
-    agree(f"{what}: too many", read - expected - empty, Counter())
+    check_equal(f"{what}: missing", expected - read - empty, Counter())
+    check_equal(f"{what}: too many", read - expected - empty, Counter())

@@ -1,4 +1,4 @@
-"""Small and read-only file systems, in a mount namespace of this process alone."""
+"""Small and read-only file systems, in this process's own mount namespace."""
 
 import ctypes
 import os
@@ -9,19 +9,19 @@ _NEWNS, _NEWUSER = 0x00020000, 0x10000000
 _RDONLY, _REMOUNT, _BIND, _REC, _PRIVATE = 1, 32, 4096, 16384, 1 << 18
 
 
-class NoMounts(OSError):
-    """Nothing can be mounted here."""
+class MountError(OSError):
+    """The system does not allow mounts."""
 
 
 def enter_namespace() -> None:
-    """Give this process, which has one thread, a mount namespace of its own.
+    """Move this process, which has one thread, to its own mount namespace.
 
     Raises:
-        NoMounts: The system does not allow that.
+        MountError: The system does not allow it.
     """
     user, group = os.getuid(), os.getgid()
     if _LIBC.unshare(_NEWNS | (_NEWUSER if user else 0)):
-        raise NoMounts(ctypes.get_errno(), "unshare")
+        raise MountError(ctypes.get_errno(), "unshare")
     if user:
         Path("/proc/self/setgroups").write_text("deny")
         Path("/proc/self/uid_map").write_text(f"0 {user} 1")
@@ -47,4 +47,4 @@ def _mount(source: str, target: str, kind: str | None, flags: int, data: str | N
     if _LIBC.mount(
         encoded(source), encoded(target), encoded(kind), ctypes.c_ulong(flags), encoded(data)
     ):
-        raise NoMounts(ctypes.get_errno(), f"mount {target}")
+        raise MountError(ctypes.get_errno(), f"mount {target}")

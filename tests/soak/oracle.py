@@ -1,7 +1,7 @@
-"""The content of a dataset, worked out in plain Python from the records of its inputs.
+"""The expected content of a dataset, computed in plain Python from the records of its inputs.
 
-Written from docs/ alone: nothing of the product is imported. The label and score of a text's
-language are taken from the audit table, since fastText is not written twice.
+The code follows docs/ and imports nothing of the product. It takes the label and score of a text's
+language from the audit table, because it has no fastText of its own.
 
 Guarantee: The order is one random permutation, the same for any number of shards.
 """
@@ -17,10 +17,10 @@ import ftfy
 from ftfy.chardata import CONTROL_CHARS
 from ftfy.fixes import unescape_html
 
-from tests.soak.dataset import Place
+from tests.soak.dataset import DocumentKey
 from tests.soak.records import Document
+from tests.soak.scenario import Input, Options
 from tests.soak.texts import PLANTED
-from tests.soak.world import Input, Options
 
 QUARANTINES = frozenset(
     (
@@ -29,8 +29,8 @@ QUARANTINES = frozenset(
     )
 )
 CUT = frozenset(("truncated", "unterminated-array"))
-"""Reasons of records without an end: an unknown number of records is missing behind them."""
-CONFIG = ftfy.TextFixerConfig(
+"""Reasons of records without an end, after which an unknown number of records is missing."""
+FTFY_CONFIG = ftfy.TextFixerConfig(
     unescape_html=False,
     fix_latin_ligatures=False,
     fix_character_width=False,
@@ -40,12 +40,12 @@ CONFIG = ftfy.TextFixerConfig(
     max_decode_length=16_384,
     explain=False,
 )
-"""docs/pipelines.md: mojibake and surrogates; entities and control characters are repaired here."""
+"""docs/pipelines.md: ftfy repairs mojibake and surrogates; entities and controls follow below."""
 
 _GOLDEN, _WORD = 0x9E3779B97F4A7C15, 2**64 - 1
 
 
-def _mixed(value: int) -> int:
+def _mix_bits(value: int) -> int:
     for _ in range(2):
         value = (value + _GOLDEN) & _WORD
         value = ((value ^ (value >> 30)) * 0xBF58476D1CE4E5B9) & _WORD
@@ -57,35 +57,35 @@ def _mixed(value: int) -> int:
 def record_hash(domain: str, seed: int, source: str, path: str, position: int) -> int:
     """Return one of the three hashes of a record's identity."""
     digest = hashlib.blake2b("\0".join((domain, str(seed), source, path)).encode(), digest_size=8)
-    return _mixed(position ^ int.from_bytes(digest.digest(), "little"))
+    return _mix_bits(position ^ int.from_bytes(digest.digest(), "little"))
 
 
-def order_hash(seed: int, place: Place) -> int:
+def order_hash(seed: int, key: DocumentKey) -> int:
     """Return the order of a document."""
-    source, path, position, ordinal = place
+    source, path, position, ordinal = key
     record = record_hash("order", seed, source, path, position)
-    return _mixed((record + ordinal * _GOLDEN) & _WORD)
+    return _mix_bits((record + ordinal * _GOLDEN) & _WORD)
 
 
 @dataclass
 class Fate:
-    """The fate of a document, or of a record without one."""
+    """The expected fate of a document, or of a record without one."""
 
-    place: Place
+    key: DocumentKey
     order: int
     holdout: int
     raw: str
     """Prompt and text as read."""
     text: str
-    """Prompt and text as the stages leave them."""
+    """Prompt and text after all steps."""
     prompt: str
     group: str
     family: int
     repaired: bool = False
     reason: str = ""
-    """Why it is not kept; "" if it is."""
+    """Why the document is dropped or the record quarantined; "" if it is kept."""
     may_be_near: bool = False
-    """Whether it may be a near-duplicate instead."""
+    """Whether it may be dropped as a near-duplicate."""
     held_out: bool = False
 
     @property
@@ -96,8 +96,8 @@ class Fate:
 
 
 @dataclass
-class Seen:
-    """Dedup's knowledge of earlier generations."""
+class SeenDocuments:
+    """The documents of earlier generations, as dedup knows them."""
 
     texts: set[str] = field(default_factory=set)
     families: set[int] = field(default_factory=set)
@@ -105,18 +105,20 @@ class Seen:
 
 @dataclass
 class Expected:
-    """A generation as it must be."""
+    """The expected content of a generation."""
 
-    fates: dict[Place, Fate]
+    fates: dict[DocumentKey, Fate]
     not_sampled: Counter[str]
     fanned_out: Counter[str]
 
 
-Labels = Mapping[Place, tuple[str | None, float | None]]
+Labels = Mapping[DocumentKey, tuple[str | None, float | None]]
 
 
-def expect(inputs: Iterable[Input], options: Options, labels: Labels, seen: Seen) -> Expected:
-    """Return the generation that some files must give; `seen` then knows its texts."""
+def expect(
+    inputs: Iterable[Input], options: Options, labels: Labels, seen: SeenDocuments
+) -> Expected:
+    """Return the expected generation of some files, and add its texts to `seen`."""
     expected = Expected({}, Counter(), Counter())
     for file in inputs:
         for row in file.rows:
@@ -124,33 +126,33 @@ def expect(inputs: Iterable[Input], options: Options, labels: Labels, seen: Seen
             if record_hash("sample", *identity) >= int(options["sample"] * 2**64):
                 expected.not_sampled[file.source] += 1
                 continue
-            documents = row.judged.documents or (Document("", reason=row.judged.rejected),)
+            documents = row.result.documents or (Document("", reason=row.result.quarantined),)
             expected.fanned_out[file.source] += len(documents) - 1
             for ordinal, document in enumerate(documents):
-                place = (file.source, file.relative, row.position, ordinal)
-                assert place not in expected.fates, f"the generator made {place} twice"
-                expected.fates[place] = Fate(
-                    place,
-                    order_hash(options["seed"], place),
+                key = (file.source, file.relative, row.position, ordinal)
+                assert key not in expected.fates, f"the generator made {key} twice"
+                expected.fates[key] = Fate(
+                    key,
+                    order_hash(options["seed"], key),
                     record_hash("holdout", *identity),
                     document.prompt + document.text,
                     document.prompt + document.text,
                     document.prompt,
-                    row.judged.group,
+                    row.result.group,
                     document.family,
                     reason=document.reason,
                 )
                 if not document.reason and is_blocked(document.columns, options):
-                    expected.fates[place].reason = "url-blocklist"
+                    expected.fates[key].reason = "url-blocklist"
     for fate in expected.fates.values():
         if not fate.reason:
-            _judge(fate, options, labels.get(fate.place, (None, None)))
+            _judge(fate, options, labels.get(fate.key, (None, None)))
     _deduplicate([*expected.fates.values()], options, seen)
     return expected
 
 
 def is_blocked(columns: Mapping[str, Any], options: Options) -> bool:
-    """Return whether a page's address is on the blocklist, which names whole domains."""
+    """Return whether the blocklist, which has whole domains, contains the page's URL."""
     host = re.match(r"https://([^/]+)/", str(columns.get("url", "")))
     return host is not None and host[1] in options["blocked"]
 
@@ -166,16 +168,16 @@ def _gap(escape: re.Match[str]) -> str:
 
 
 def _repaired(text: str) -> str:
-    """Return a text as `repair` does; of the signs of code, texts.py has tags and a field alone."""
+    """Return a repaired text; the only code in texts.py are tags and a JSON field."""
     end = text.find("<") if "<" in text else len(text)
     if re.search(r"</?[A-Za-z][^<>\n]{0,300}>|&lt;b&gt;|^[ \t]*\"RECORDS\": ", text, re.MULTILINE):
         end = 0
     end = end if end == len(text) else text.rfind("\n", 0, end) + 1
-    return ftfy.fix_text(_without_controls(unescape_html(text[:end]) + text[end:]), CONFIG)
+    return ftfy.fix_text(_without_controls(unescape_html(text[:end]) + text[end:]), FTFY_CONFIG)
 
 
 def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None]) -> None:
-    """Clean a document and say why it is dropped, if it is."""
+    """Clean a document, and set the reason if a rule drops it."""
     clean = _without_controls if fate.group == "Github" else _repaired
     prompt, text = clean(fate.prompt), clean(fate.raw[len(fate.prompt) :])
     fate.repaired = prompt + text != fate.raw
@@ -196,7 +198,7 @@ def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None])
 
 
 def is_contaminated(text: str) -> bool:
-    """Return whether a text has 13 words in a row of the planted line."""
+    """Return whether a text has 13 consecutive words of the planted line."""
     words = _words(text)
     planted = _words(PLANTED)
     runs = {tuple(planted[at : at + 13]) for at in range(len(planted) - 12)}
@@ -207,7 +209,7 @@ def _words(text: str) -> list[str]:
     return re.findall(r"[^\W_]+", text.lower().replace("'", ""))
 
 
-def _deduplicate(fates: Sequence[Fate], options: Options, seen: Seen) -> None:
+def _deduplicate(fates: Sequence[Fate], options: Options, seen: SeenDocuments) -> None:
     if options["dedup"] == "none":
         return
     reached = sorted((fate for fate in fates if not fate.reason), key=lambda fate: fate.order)
@@ -222,7 +224,7 @@ def _deduplicate(fates: Sequence[Fate], options: Options, seen: Seen) -> None:
 
 
 def hold_out(kept: Sequence[Fate], options: Options) -> None:
-    """Say which documents of a source are validation, given all that are kept."""
+    """Mark the validation documents of a source, given all its kept ones."""
     share = options["validation"]
     most = int(len(kept) * 0.05)
     if not share or not most:
@@ -236,8 +238,8 @@ def hold_out(kept: Sequence[Fate], options: Options) -> None:
 
 
 def account(expected: Expected, source: str) -> dict[str, Any]:
-    """Return the account of a source, as the manifest has it."""
-    fates = [fate for fate in expected.fates.values() if fate.place[0] == source]
+    """Return the account of a source in the manifest's format."""
+    fates = [fate for fate in expected.fates.values() if fate.key[0] == source]
     by: dict[str, Counter[str]] = defaultdict(Counter)
     sizes: Counter[str] = Counter()
     for fate in fates:

@@ -1,6 +1,6 @@
-"""Readers in a loop while their dataset is replaced, grows, shrinks and is pruned.
+"""Readers in a loop, while their dataset is replaced, appended to, compacted and pruned.
 
-A reader meets a whole state of the dataset, or one clear error; what it has open stays as it was.
+Each reading finds a whole state of the dataset; a dataset that is open does not change.
 
 Guarantee: Who reads during appends, compactions, overwrites and prunes misses no file.
 """
@@ -19,18 +19,18 @@ from shards.sampling.streams import streams_of
 from shards.sampling.windows import glm_windows
 from tests.forks import die_with_parent
 from tests.soak.case import Case, flags_of
-from tests.soak.check import Failure, agree
-from tests.soak.dataset import Plain
-from tests.soak.world import World
+from tests.soak.check import Failure, check_equal
+from tests.soak.dataset import PlainDataset
+from tests.soak.scenario import Scenario
 from trainer.loader import Loader
 
 WAYS = ("anew", "held", "windows")
-"""Open the dataset for each reading; open it once and read on; read windows through a loader."""
+"""Open the dataset for each reading; open it only once; read windows through a loader."""
 
 
 def content_of(folder: Path) -> tuple[str, str]:
-    """Return number and lineage of a dataset, and a hash of the files that training reads."""
-    plain = Plain(folder)
+    """Return the number and lineage of a dataset, and a hash of the files that training reads."""
+    plain = PlainDataset(folder)
     state = hashlib.sha256()
     removed = plain.removed()
     for generation in plain.manifest["generations"]:
@@ -44,7 +44,7 @@ def content_of(folder: Path) -> tuple[str, str]:
 
 
 def _read_through(folder: Path, stop: Path, way: str) -> list[tuple[str, str]]:
-    """Read until there is a file `stop`; return the states and errors on the way."""
+    """Read until a file `stop` exists; return the states and errors that were seen."""
     seen = []
     dataset = None
     while True:
@@ -71,7 +71,7 @@ def _state_of(dataset: Dataset) -> tuple[str, str]:
 
 
 def read_windows(dataset: Dataset) -> None:
-    """Read a few batches, as training does."""
+    """Read a few batches like training."""
     streams = streams_of(dataset)
     if streams:
         sampler = Sampler(streams, seed=1, num_scatters=1, window=glm_windows(128))
@@ -79,7 +79,7 @@ def read_windows(dataset: Dataset) -> None:
             assert batch["tokens"].shape[0] == 4
 
 
-def _start(folder: Path, stop: Path, way: str, told: Path) -> int:
+def _start(folder: Path, stop: Path, way: str, reports: Path) -> int:
     sys.stdout.flush()
     pid = os.fork()
     if pid:
@@ -87,49 +87,49 @@ def _start(folder: Path, stop: Path, way: str, told: Path) -> int:
     code = 1
     try:
         die_with_parent()
-        told.write_text(json.dumps(_read_through(folder, stop, way)))
+        reports.write_text(json.dumps(_read_through(folder, stop, way)))
         code = 0
-    except BaseException as error:  # noqa: BLE001 - it is reported and looked at
-        told.write_text(json.dumps([("crash", repr(error))]))
+    except BaseException as error:  # noqa: BLE001 - the parent reports it
+        reports.write_text(json.dumps([("crash", repr(error))]))
     finally:
         os._exit(code)
 
 
 def readers(case: Case) -> None:
-    """Change a dataset in all ways while others read it."""
+    """Changes a dataset in all ways while others read it."""
     rng = case.rng
-    world = case.world(small=True)
+    scenario = case.scenario(small=True)
     output, stop = case.folder / "out", case.folder / "stop"
-    case.succeed(*flags_of(world, output=output), "--append")
+    case.succeed(*flags_of(scenario, output=output), "--append")
     states = dict([content_of(output)])
     ways = rng.choices(WAYS, k=2)
-    told = [case.folder / f"seen-{number}.json" for number in range(len(ways))]
-    pids = [_start(output, stop, way, path) for way, path in zip(ways, told, strict=True)]
+    reports = [case.folder / f"seen-{number}.json" for number in range(len(ways))]
+    pids = [_start(output, stop, way, path) for way, path in zip(ways, reports, strict=True)]
     case.note("readers", ways)
     for number in range(rng.choice((3, 5))):
         step = rng.choice(("overwrite", "append", "remove", "compact", "prune", "place"))
-        _change(case, world, output, step, number=number)
+        _change(case, scenario, output, step, number=number)
         states.update([content_of(output)])
         time.sleep(rng.random() / 4)
     stop.touch()
-    for pid, path, way in zip(pids, told, ways, strict=True):
+    for pid, path, way in zip(pids, reports, ways, strict=True):
         os.waitpid(pid, 0)
         _check_seen(json.loads(path.read_text()), states, way)
-    case.note("readings", [len(json.loads(path.read_text())) for path in told])
+    case.note("readings", [len(json.loads(path.read_text())) for path in reports])
 
 
-def _change(case: Case, world: World, output: Path, step: str, *, number: int) -> None:
+def _change(case: Case, scenario: Scenario, output: Path, step: str, *, number: int) -> None:
     """Change a dataset in one way."""
     if step == "overwrite":
-        world.options.values["seed"] = case.rng.randrange(1000)
-        case.succeed(*flags_of(world, output=output, overwrite=True))
+        scenario.options.values["seed"] = case.rng.randrange(1000)
+        case.succeed(*flags_of(scenario, output=output, overwrite=True))
     elif step == "append":
-        world.add_files(world.sources[0], 1, records=20)
-        case.succeed(*flags_of(world, output=output, append=True))
+        scenario.add_files(scenario.sources[0], 1, records=20)
+        case.succeed(*flags_of(scenario, output=output, append=True))
     elif step == "remove":
-        sources = Plain(output).manifest["generations"][0]["sources"].values()
+        sources = PlainDataset(output).manifest["generations"][0]["sources"].values()
         names = [entry["shards"][0]["path"] for entry in sources if entry["shards"]]
-        if names:  # every document may have been dropped
+        if names:  # else every document was dropped
             words = ["shards", "remove", output, "--id", f"{names[0]}:0", "--missing-ok"]
             case.succeed(*words, "--reason", "x")
     elif step == "place":
@@ -146,19 +146,18 @@ def _check_seen(seen: list[list[str]], states: dict[str, str], way: str) -> None
             raise Failure(f"a reader ({way}) met an error: {state}")
         if number not in states:
             raise Failure(f"a reader ({way}) met number {number}, of {sorted(states)}")
-        agree(f"what a reader ({way}) met at number {number}", state, states[number])
+        check_equal(f"what a reader ({way}) met at number {number}", state, states[number])
     if way == "held" and len({number for number, _ in seen}) > 1:
         raise Failure("a dataset that is open has changed")
 
 
 def _place(case: Case, output: Path, copy: Path, during: bool) -> None:
-    """Copy the dataset, perhaps while it is pruned; the copy is whole."""
+    """Copy the dataset, perhaps while it is pruned, and check the copy."""
     started = case.start(["shards", "place", output, "--to", copy])
     if during:
         case.succeed("shards", "prune", output)
     done = started.wait()
-    case.look_at(done)
-    if done.code:
-        raise Failure(f"place: exit code {done.code}: {done.output[-600:]}")
+    case.check_ended(done)
+    case.expect_code(done, 0)
     case.succeed("shards", "place", output, "--to", copy, "--check")
-    agree("what was placed", content_of(copy), content_of(output))
+    check_equal("what was placed", content_of(copy), content_of(output))

@@ -1,6 +1,6 @@
-"""Random records of each corpus, and what the documents of a record are by the corpus's rules.
+"""Random records of each corpus, and the documents that the corpus makes of a record.
 
-The rules are written down here once more, as docs/corpora.md has them, without the product's code.
+The rules follow docs/corpora.md, and use no code of the product.
 """
 
 import json
@@ -16,33 +16,33 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a record before any stage."""
+    """A document of a record before any step."""
 
     text: str
     prompt: str = ""
     reason: str = ""
-    """Why the corpus leaves it out; "" if it does not."""
+    """Why the corpus drops the document; "" if it does not."""
     family: int = -1
-    """As in `Text`; -1 if it is not known."""
+    """The family of its `Text`; -1 if unknown."""
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """The input of rules besides the text."""
+    """Values that rules use, other than the text."""
 
 
 @dataclass(frozen=True)
-class Judged:
-    """The result of a corpus for a record: documents, or the reason why it is quarantined."""
+class RecordResult:
+    """The documents that a corpus makes of a record, or the reason why it is quarantined."""
 
     documents: tuple[Document, ...] = ()
-    rejected: str = ""
+    quarantined: str = ""
     group: str = ""
 
 
-def rejected(reason: str) -> Judged:
-    return Judged(rejected=reason)
+def quarantined(reason: str) -> RecordResult:
+    return RecordResult(quarantined=reason)
 
 
 def _text(value: Any) -> str:
-    """Return "" for a string, else why it is none."""
+    """Return "" for a string, else the reason of the quarantine."""
     if isinstance(value, str):
         return ""
     return "missing-field" if value is None else "wrong-type"
@@ -65,20 +65,20 @@ def make_text(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Tex
     return value, text
 
 
-def judge_text(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+def judge_text(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> RecordResult:
     text = value.get("text")
     text = "\n".join(text) if isinstance(text, list) else text
     if why := _text(text):
-        return rejected(why)
+        return quarantined(why)
     short = len(text) < options.get("min_chars", 1)
-    return Judged((Document(text, "", "too-short" if short else "", family),))
+    return RecordResult((Document(text, "", "too-short" if short else "", family),))
 
 
 # --- wudao
 
 
 def make_wudao(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Text]:
-    text = texts.next(least=rng.choice((0, 120, 120, 120)))
+    text = texts.next(min_chars=rng.choice((0, 120, 120, 120)))
     value: Value = {
         "id": number,
         "uniqueKey": f"{number:032x}",
@@ -89,12 +89,12 @@ def make_wudao(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Te
     return value, text
 
 
-def judge_wudao(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+def judge_wudao(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> RecordResult:
     title = value.get("title")
     if title is not None and not isinstance(title, str):
-        return rejected("wrong-type")
+        return quarantined("wrong-type")
     if why := _text(value.get("content")):
-        return rejected(why)
+        return quarantined(why)
     title, content = (title or "").strip(), value["content"]
     if title and not content.startswith(title):
         content = f"{title} {content}"
@@ -102,7 +102,7 @@ def judge_wudao(value: Mapping[str, Any], options: Mapping[str, Any], family: in
     group = value.get("dataType")
     if not isinstance(group, str):
         group = "" if group is None else json.dumps(group, separators=(",", ":"))
-    return Judged((Document(content, "", "too-short" if short else "", family),), group=group)
+    return RecordResult((Document(content, "", "too-short" if short else "", family),), group=group)
 
 
 # --- pile
@@ -119,20 +119,20 @@ def make_pile(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Tex
     return value, text
 
 
-def judge_pile(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+def judge_pile(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> RecordResult:
     meta = value.get("meta")
     if why := _text(value.get("text")):
-        return rejected(why)
+        return quarantined(why)
     meta = json.loads(meta) if isinstance(meta, str) else meta
     if meta is None and not options.get("deny"):
         meta = {"pile_set_name": ""}
     if not isinstance(meta, dict):
-        return rejected("missing-field" if meta is None else "wrong-type")
+        return quarantined("missing-field" if meta is None else "wrong-type")
     if why := _text(meta.get("pile_set_name")):
-        return rejected(why)
+        return quarantined(why)
     subset = meta["pile_set_name"]
     reason = "subset" if subset in options.get("deny", ()) else ""
-    return Judged((Document(value["text"], "", reason, family),), group=subset)
+    return RecordResult((Document(value["text"], "", reason, family),), group=subset)
 
 
 # --- fineweb
@@ -150,27 +150,29 @@ def make_fineweb(rng: random.Random, texts: Texts, number: int) -> tuple[Value, 
     }, text
 
 
-def judge_fineweb(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+def judge_fineweb(
+    value: Mapping[str, Any], options: Mapping[str, Any], family: int
+) -> RecordResult:
     if why := _text(value.get("text")):
-        return rejected(why)
+        return quarantined(why)
     short = len(value["text"]) < options.get("min_chars", 1)
     reason = "too-short" if short else ""
     columns = {"url": value.get("url")}
     document = Document(value["text"], "", reason, family, columns)
-    return Judged((document,), group=value.get("dump") or "")
+    return RecordResult((document,), group=value.get("dump") or "")
 
 
 # --- zhidao
 
 
 def make_zhidao(rng: random.Random, texts: Texts, number: int) -> tuple[Value, Text]:
-    best = texts.next(least=rng.choice((0, 20)))
+    best = texts.next(min_chars=rng.choice((0, 20)))
     value: Value = {
         "title": rng.choice((f"问{number}", "怎样煮饭", "", "How? &amp; why")),
         "content": rng.choice(("", "说明" * 70, texts.next().text)),
         "best_answer": {"content": best.text},
         "other_answers": [
-            {"content": texts.next(least=rng.choice((0, 110))).text}
+            {"content": texts.next(min_chars=rng.choice((0, 110))).text}
             for _ in range(rng.randrange(3))
         ],
     }
@@ -179,38 +181,38 @@ def make_zhidao(rng: random.Random, texts: Texts, number: int) -> tuple[Value, T
     return value, best
 
 
-def judge_zhidao(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> Judged:
+def judge_zhidao(value: Mapping[str, Any], options: Mapping[str, Any], family: int) -> RecordResult:
     del options
     title, about = value.get("title"), value.get("content")
     if not all(field is None or isinstance(field, str) for field in (title, about)):
-        return rejected("wrong-type")
+        return quarantined("wrong-type")
     about = about or ""
     about = about if len(about) <= 100 else about[:100] + "......"
     if not title:
-        return Judged((Document("", "", "no-title"),))
+        return RecordResult((Document("", "", "no-title"),))
     others = value.get("other_answers") or []
     if not isinstance(others, list):
-        return rejected("wrong-type")
+        return quarantined("wrong-type")
     answers = [(11, value.get("best_answer") or {}), *((101, other) for other in others)]
-    texts = [(least, answer.get("content") or "") for least, answer in answers if answer]
+    texts = [(min_chars, answer.get("content") or "") for min_chars, answer in answers if answer]
     prompt = f"问题：{title}问题描述：{about}回答："
     documents = [
-        Document(text, prompt, "too-short" if len(text) < least else "", family)
-        for least, text in texts
+        Document(text, prompt, "too-short" if len(text) < min_chars else "", family)
+        for min_chars, text in texts
     ]
-    return Judged(tuple(documents) or (Document("", "", "no-answer"),))
+    return RecordResult(tuple(documents) or (Document("", "", "no-answer"),))
 
 
 @dataclass(frozen=True)
 class Corpus:
-    """How records of a corpus are made, damaged and judged."""
+    """How records of a corpus are generated, and their expected results."""
 
     make: Callable[[random.Random, Texts, int], tuple[Value, Text]]
-    judge: Callable[[Mapping[str, Any], Mapping[str, Any], int], Judged]
+    expected_result: Callable[[Mapping[str, Any], Mapping[str, Any], int], RecordResult]
     field: str
-    """The field that holds text."""
+    """The field of the text."""
     forms: Sequence[str]
-    """The forms of its files."""
+    """The formats of its files."""
 
 
 CORPORA = {
@@ -227,8 +229,8 @@ CORPORA = {
 }
 
 
-def spoilt(rng: random.Random, value: Value, field: str) -> Value:
-    """Return a record that is valid JSON and no valid record: its judge says why."""
+def make_invalid(rng: random.Random, value: Value, field: str) -> Value:
+    """Return an invalid record that is valid JSON."""
     way = rng.choice(("missing", "null", "number", "list", "nul"))
     changed = dict(value)
     if way == "missing":

@@ -1,4 +1,4 @@
-"""Random texts: in several scripts, of all lengths, some of them copies of earlier ones."""
+"""Random texts in several scripts and of all lengths, some of them copies of earlier ones."""
 
 import random
 from dataclasses import dataclass, field
@@ -11,56 +11,56 @@ _CHARACTERS = "山水田木火土金石日月风云雨雪花草鸟鱼牛马人�
 _OTHERS = "éüñçßøåαβγδжзийклアイウ가나다라😀🚀\u0301\u200d\U00020000ﬁ½“”…—、。！？"
 _LITERAL = ("<|endoftext|>", "[MASK]", "[gMASK]", "<s></s>", "<0x0A>", "<n>", "{}", '"RECORDS": [')
 PLANTED = "the quick brown foxes of nine harbours jump over thirteen lazy dogs at dawn"
-"""Thirteen words and one more of a benchmark."""
+"""Fourteen words of a benchmark."""
 DIRTY = (
     *("cafÃ© au lait", "schÃ¶n", "&amp; &lt;b&gt;", "&eacute;t&eacute;", "bell\x07 here"),
     *("\x1b[31mred\x1b[0m", "\ufeffmark", "itâ€™s fine", "C1 \x85 here", "lossy \ufffd ï¿½"),
 )
-"""Damage that cleaning repairs, or text that looks like it."""
+"""Damage that cleaning repairs, and texts that only look damaged."""
 
 
 @dataclass
 class Text:
-    """A text and what it is a version of."""
+    """A text, and its family."""
 
     text: str
     family: int
-    """Texts of one family may be similar; those of different ones have nothing in common. -1: it
-    may be similar to any."""
+    """Texts of one family may be similar; texts of different families have nothing in common. A
+    text of family -1 may be similar to any."""
 
 
 @dataclass
 class Texts:
-    """Makes texts; remembers them to repeat some."""
+    """Generates texts, and repeats some of them."""
 
     rng: random.Random
     dirty: float = 0.1
-    """The share of texts with something to repair."""
+    """The share of texts with damage that cleaning repairs."""
     copies: float = 0.25
-    """The share of texts that repeat an earlier one, or are like it."""
-    apart: bool = True
-    """Whether texts of different families have nothing in common, whatever is put before them."""
+    """The share of texts that are equal or similar to an earlier one."""
+    disjoint: bool = True
+    """Whether texts of different families have nothing in common, even with a prompt."""
     planted: float = 0.0
-    """The share of texts with a line of a benchmark."""
+    """The share of texts with the line of a benchmark."""
     made: list[Text] = field(default_factory=list)
 
-    def next(self, *, least: int = 0) -> Text:
+    def next(self, *, min_chars: int = 0) -> Text:
         """Return a text of at least a number of characters."""
-        long = [text for text in self.made if len(text.text) >= least]
+        long = [text for text in self.made if len(text.text) >= min_chars]
         if long and self.rng.random() < self.copies:
             text = self._version(self.rng.choice(long))
         else:
-            text = Text(self._new(least), len(self.made) if self.apart else -1)
+            text = Text(self._new(min_chars), len(self.made) if self.disjoint else -1)
         self.made.append(text)
         return text
 
-    def _new(self, least: int) -> str:
+    def _new(self, min_chars: int) -> str:
         kind = self.rng.choices(
             ("words", "characters", "mixed", "odd", "tiny", "long", "lines"),
             (8, 8, 4, 3, 2, 1, 2),
         )[0]
         text = getattr(self, f"_{kind}")()
-        while len(text) < least:
+        while len(text) < min_chars:
             text += " " + self._words()
         if self.rng.random() < self.planted:
             text += self.rng.choice((" ", ". ", "\n")) + self.rng.choice((PLANTED, PLANTED.upper()))
@@ -69,13 +69,13 @@ class Texts:
             text = f"{text[:at]} {self.rng.choice(DIRTY)} {text[at:]}"
         return str(text)
 
-    def _words(self, most: int = 60) -> str:
+    def _words(self) -> str:
         rng = self.rng
         sentences = []
         for _ in range(rng.randint(1, 6)):
             words = ["".join(rng.choices(_SYLLABLES, k=rng.randint(2, 4))) for _ in range(9)]
             sentences.append(" ".join(words[: rng.randint(3, 9)]).capitalize() + rng.choice(".?!"))
-        return " ".join(sentences)[: most * 20]
+        return " ".join(sentences)[:1200]
 
     def _characters(self) -> str:
         rng = self.rng
@@ -84,7 +84,7 @@ class Texts:
             for _ in range(rng.randint(1, 8))
         )
 
-    def _mixed(self) -> str:
+    def _mix_bits(self) -> str:
         return self._words() + self.rng.choice((" ", "\u3000", "\n")) + self._characters()
 
     def _odd(self) -> str:
@@ -103,7 +103,7 @@ class Texts:
         return "".join(self._words() + self.rng.choice(breaks) for _ in range(4))
 
     def _version(self, of: Text) -> Text:
-        """Return a copy, a copy with other white space, or one with another word."""
+        """Return a copy, perhaps with other white space or one more word."""
         rng = self.rng
         kind = rng.choice(("copy", "spaces", "word"))
         text = of.text

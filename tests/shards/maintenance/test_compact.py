@@ -14,7 +14,7 @@ from shards.manifest import SourceEntry, read_manifest, write_manifest
 from shards.reader import Dataset
 from tests.pipelines.runs import MODULE, write_wudao
 from tests.shards.grown import FLAGS, Grown
-from tests.soak.dataset import Plain
+from tests.soak.dataset import PlainDataset
 
 
 def test_a_generation_without_documents(grown: Path) -> None:
@@ -24,9 +24,9 @@ def test_a_generation_without_documents(grown: Path) -> None:
     nothing = replace(first, name="g0000-0", sources=empty, audit=(), rejects=(), dropped=())
     for others in ([first], rest):  # nothing next to something
         write_manifest(grown, replace(manifest, generations=(nothing, *others), removals=()))
-        before = [one.place for one in Plain(grown).stored()]
+        before = [one.key for one in PlainDataset(grown).stored()]
         assert main(["compact", str(grown)]) == 0
-        assert {*before} == {one.place for one in Plain(grown).stored()}
+        assert {*before} == {one.key for one in PlainDataset(grown).stored()}
         assert list(verify(Dataset.open(grown))) == []
     write_manifest(grown, replace(manifest, generations=(nothing, nothing), removals=()))
     assert main(["compact", str(grown)]) == 0
@@ -45,7 +45,7 @@ def test_what_could_not_be_read_of_an_erased_record_goes(
     assert run_corpus(MODULE, [*words, *FLAGS]) == 0
     found = []
     for _ in range(2):
-        plain = Plain(grown)
+        plain = PlainDataset(grown)
         rows = [
             row for each in plain.manifest["generations"] for row in plain.rows(each, "rejects")
         ]
@@ -60,10 +60,10 @@ def test_what_could_not_be_read_of_an_erased_record_goes(
 def test_the_same_crawl_brings_nothing_back(
     flags: list[str], grown: Path, original: Grown, tmp_path: Path
 ) -> None:
-    assert {*Plain(grown).removed()}
+    assert {*PlainDataset(grown).removed()}
     assert main(["compact", str(grown), *flags]) == 0
-    assert Plain(grown).removed() == set()
-    before = [one.place for one in Plain(grown).stored()]
+    assert PlainDataset(grown).removed() == set()
+    before = [one.key for one in PlainDataset(grown).stored()]
     folder = tmp_path / "in"
     shutil.copytree(original.input, folder)
     (folder / "part-3.json").unlink()  # the one that the dataset has not seen
@@ -71,7 +71,7 @@ def test_the_same_crawl_brings_nothing_back(
         shutil.copy(folder / f"part-{number}.json", folder / f"part-{number + 7}.json")
     command = ["--input", str(folder), "--output", str(grown), "--append", *FLAGS]
     assert run_corpus(MODULE, command) == 0
-    assert [one.place for one in Plain(grown).stored()] == before
+    assert [one.key for one in PlainDataset(grown).stored()] == before
 
 
 def test_an_erased_text_that_comes_again_is_in_no_file(

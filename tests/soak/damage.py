@@ -1,4 +1,4 @@
-"""Files that are harmed: what an unfinished run has left, a complete dataset, inputs.
+"""Damages files of unfinished runs, complete datasets, and inputs.
 
 Guarantee: Damage is found: sizes when a shard is opened, checksums by `verify`.
 """
@@ -15,11 +15,11 @@ from shards.reader import Dataset
 from tests.pipelines.mutations import harmed
 from tests.pipelines.trial import said_in_child
 from tests.shards.datasets import sealed
-from tests.soak.case import Case, Nothing, flags_of, reported, shipped
-from tests.soak.check import Failure, agree, check_dataset
+from tests.soak.case import Case, NoDocuments, file_hashes, flags_of, hashes_and_figures
+from tests.soak.check import Failure, check_dataset, check_equal
 from tests.soak.growth import remove_some
 from tests.soak.readers import read_windows
-from tests.soak.world import World
+from tests.soak.scenario import Scenario
 
 _STEP = "shards trace --data {data} --batch-size 4 --length 128"
 _READERS = (
@@ -42,16 +42,16 @@ _READERS = (
     "pipelines.rethreshold {data}",
     "pipelines.report {data} --output {new}",
 )
-"""Commands that read a dataset, or make another of it, besides runs on it and training."""
+"""Commands that read a dataset, other than runs and training."""
 
 
-def harm(case: Case, path: Path, others: Sequence[Path] = ()) -> str:
-    """Harm a file in one way; return which, or nothing if it is what it was.
+def damage_file(case: Case, path: Path, others: Sequence[Path] = ()) -> str:
+    """Damage a file in a random way; return the way, or "" if the file is unchanged.
 
     Args:
         case: The case.
-        path: The file, which may be a link to one that stays what it is.
-        others: Files, the content of one of which may take its place.
+        path: The file; if it is a hard link, the other links keep their content.
+        others: Files whose content may replace its content.
     """
     rng, before, after = case.rng, path.read_bytes(), None
     way = rng.choice(("remove", *["swap"] * bool(others), *["change"] * 6))
@@ -66,14 +66,14 @@ def harm(case: Case, path: Path, others: Sequence[Path] = ()) -> str:
     return "" if after == before else way
 
 
-def harm_work(case: Case) -> None:
-    """Harms what an unfinished run has left, then runs the same command again."""
-    world = case.world()
+def damage_work(case: Case) -> None:
+    """Damages files of an unfinished run, then repeats the command."""
+    scenario = case.scenario()
     case.choose_sizes()
-    words = flags_of(world)
-    expected = case.calm(words)
+    words = flags_of(scenario)
+    expected = case.undisturbed(words)
     output = case.folder / "out"
-    case.killed(*words, "--output", output, first=4, last=512)
+    case.run_killed(*words, "--output", output, first=4, last=512)
     (output / "manifest.json").unlink(missing_ok=True)
     left = [
         path
@@ -81,31 +81,31 @@ def harm_work(case: Case) -> None:
         if path.is_file() and path.stat().st_size and path.name != ".lock"
     ]
     for path in case.rng.sample(left, min(len(left), case.rng.choice((1, 2, 5, 20)))):
-        harm(case, path)
-    finish(case, world, output, expected)
+        damage_file(case, path)
+    finish(case, scenario, output, expected)
 
 
-def finish(case: Case, world: World, output: Path, expected: dict[str, str]) -> None:
-    """Run a command to its end; what it makes must have the bytes of an undisturbed run."""
-    case.succeed(*flags_of(world, output=output))
-    agree("bytes after the disturbance", reported(output), expected)
+def finish(case: Case, scenario: Scenario, output: Path, expected: dict[str, str]) -> None:
+    """Repeat a command; the dataset must have the bytes of an undisturbed run."""
+    case.succeed(*flags_of(scenario, output=output))
+    check_equal("bytes after the disturbance", hashes_and_figures(output), expected)
     left = [path for path in output.rglob(".tmp-*")]
-    agree("half-written files", left, [])
-    check_dataset(output, world)
+    check_equal("half-written files", left, [])
+    check_dataset(output, scenario)
 
 
-def harm_dataset(case: Case) -> None:
-    """Harms files of a grown dataset: verify says so, and nothing that reads it ends badly."""
+def damage_dataset(case: Case) -> None:
+    """Damages files of a dataset: verify reports them, and every reader ends properly."""
     rng = case.rng
-    world = case.world(small=True)
-    world.options.values["keep_dropped"] = True
+    scenario = case.scenario(small=True)
+    scenario.options.values["keep_dropped"] = True
     output, copy = case.folder / "out", case.folder / "harmed"
-    case.succeed(*flags_of(world, output=output))
-    if world.add_files(world.sources[0], 1, records=20):
-        case.succeed(*flags_of(world, output=output, append=True))
+    case.succeed(*flags_of(scenario, output=output))
+    if scenario.add_files(scenario.sources[0], 1, records=20):
+        case.succeed(*flags_of(scenario, output=output, append=True))
     remove_some(case, output)
-    world.add_files(world.sources[0], 1, records=5)
-    before = shipped(output)
+    scenario.add_files(scenario.sources[0], 1, records=5)
+    before = file_hashes(output)
     kinds: dict[str, list[str]] = {}
     for path in sorted(output.rglob("*")):
         if path.is_file() and path.stat().st_size and path.name not in (".lock", "report.html"):
@@ -115,17 +115,17 @@ def harm_dataset(case: Case) -> None:
         name = rng.choice(kinds[kind])
         shutil.copytree(output, copy, copy_function=os.link)
         others = [copy / other for other in rng.choice([*kinds.values()]) if other != name]
-        way = harm(case, copy / name, others)
+        way = damage_file(case, copy / name, others)
         if way:
             if not (name == "manifest.json" and rng.random() < 0.5 and _seal(copy / name)):
                 _verify(case, copy, name if name in before else "", way)
-            _read(case, world, copy)
+            _read(case, scenario, copy)
         shutil.rmtree(copy)
-    agree("the dataset beside the harmed one", shipped(output), before)
+    check_equal("the dataset beside the harmed one", file_hashes(output), before)
 
 
 def _kind(name: str) -> str:
-    """Return the kind of a file of a dataset: its folder, its ending, or its name."""
+    """Return the kind of a file of a dataset: its folder, ending or name."""
     path = PurePath(name)
     tables = ("audit", "rejects", "signatures", "dropped", "removals")
     named = path.parts[-2] if len(path.parts) > 1 else path.name
@@ -133,7 +133,7 @@ def _kind(name: str) -> str:
 
 
 def _seal(manifest: Path) -> bool:
-    """Give a harmed manifest the hash of its content now, if it is one; return whether it is."""
+    """Update the hash in a damaged manifest, if it is still JSON; return whether it is."""
     with suppress(OSError, ValueError):
         content = json.loads(manifest.read_bytes())
         if isinstance(content, dict) and "sha256" in content:
@@ -143,25 +143,25 @@ def _seal(manifest: Path) -> bool:
 
 
 def _verify(case: Case, copy: Path, name: str, way: str) -> None:
-    """Check that verify names a harmed file, if it is one that a dataset is made of."""
+    """Check that verify names a damaged file, if the file belongs to the dataset."""
     done = case.run("shards", "verify", copy)
     refused = name == "manifest.json" and done.code == 2
     if name and not refused and (done.code != 1 or PurePath(name).name not in done.output):
         raise Failure(f"verify does not name {name} ({way}): {done.code} {done.output[-600:]}")
 
 
-def _read(case: Case, world: World, copy: Path) -> None:
-    """Have some of all readers meet a harmed dataset: each ends with words, or well."""
+def _read(case: Case, scenario: Scenario, copy: Path) -> None:
+    """Run some of the readers on a damaged dataset; each must succeed or refuse with a message."""
     rng, new = case.rng, case.folder / "new"
-    file = rng.choice(world.inputs)
+    file = rng.choice(scenario.inputs)
     name = f"{file.relative}:{rng.choice(file.rows).position if file.rows else 0}"
     names = {"data": copy, "new": new, "number": rng.randrange(20), "name": name}
     commands = [[part.format(**names) for part in words.split()] for words in _READERS]
     for more in ({"append": True}, {}):
-        commands.append(flags_of(world, output=copy, **more))
-    said = said_in_child(lambda: read_windows(Dataset.open(copy)))
-    if said.startswith("cannot be loaded"):
-        raise Failure(f"training {said}")
+        commands.append(flags_of(scenario, output=copy, **more))
+    last_line = said_in_child(lambda: read_windows(Dataset.open(copy)))
+    if last_line.startswith("cannot be loaded"):
+        raise Failure(f"training {last_line}")
     for words in rng.sample(commands, 3):
         case.run(*words)
         if new.is_dir():
@@ -170,31 +170,31 @@ def _read(case: Case, world: World, copy: Path) -> None:
             new.unlink(missing_ok=True)
 
 
-def harm_input(case: Case) -> None:
-    """Harms a file of the input: it is refused, or costs what is damaged."""
-    world = case.world(small=True)
-    world.options.values.pop("sample", None)  # damage is sampled, too
+def damage_input(case: Case) -> None:
+    """Damages input files: they are refused, or only the damaged records are lost."""
+    scenario = case.scenario(small=True)
+    scenario.options.values.pop("sample", None)  # damage is sampled, too
     output = case.folder / "out"
-    words = flags_of(world, output=output)
+    words = flags_of(scenario, output=output)
     case.succeed(*words)
-    whole, known = shipped(output), _named(output)
+    whole, known = file_hashes(output), _named(output)
     for _ in range(4):
-        path = case.rng.choice(world.inputs).path
+        path = case.rng.choice(scenario.inputs).path
         before = path.read_bytes()
         way, after = harmed(before, case.rng)
         case.note(way, path)
         path.write_bytes(after)
         shutil.rmtree(output)
-        with suppress(Nothing):
+        with suppress(NoDocuments):
             done = case.run(*words)
             checked = path.suffix in (".gz", ".bz2", ".xz") and not done.code
-            if checked and shipped(output) != whole and _named(output) <= known:
+            if checked and file_hashes(output) != whole and _named(output) <= known:
                 raise Failure(f"{path} changed in silence ({way})")
         path.write_bytes(before)
         output.mkdir(exist_ok=True)
 
 
 def _named(output: Path) -> int:
-    """Return how many files a report names that are left out or read only in part."""
+    """Return the number of files that a report lists as left out or truncated."""
     report = json.loads((output / "report.json").read_bytes())
     return len(report["left_out"]) + len(report["cut"])

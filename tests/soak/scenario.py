@@ -1,4 +1,4 @@
-"""The random inputs of a case: sources of files under a folder, and the options of the run."""
+"""The scenario of a case: random inputs, and the options of the run."""
 
 import os
 import random
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.soak.files import PACKED, Row, Writer, endings
+from tests.soak.files import COMPRESSIONS, FileWriter, Row, endings
 from tests.soak.records import CORPORA, SUBSETS
 from tests.soak.texts import PLANTED, Texts
 
@@ -21,13 +21,13 @@ _FOLDERS = ("", "", "", "sub", "深い", "a b", "hid.den", "x=y", "[z]")
 
 @dataclass(frozen=True)
 class Input:
-    """A file of an input, and the content of its places."""
+    """A file of an input, and its records."""
 
     source: str
     relative: str
-    """Its path below the input."""
+    """The path below the input."""
     path: Path
-    """Where it is."""
+    """The path on disk."""
     rows: tuple[Row, ...]
 
 
@@ -38,18 +38,18 @@ class Source:
     name: str
     corpus: str
     folder: Path
-    """The options of the command."""
-    writer: Writer
+    """The path in the option --input."""
+    writer: FileWriter
     given: dict[str, Path] = field(default_factory=dict)
-    """Folders of the input by the name that files have there: some are links."""
+    """Folders of files, by the start of their relative paths; some are links."""
     inputs: list[Input] = field(default_factory=list)
     unreadable: int = 0
-    """Links to nothing and the like, which --skip-unreadable leaves out."""
+    """The number of broken links and pipes, which --skip-unreadable leaves out."""
 
 
 @dataclass
 class Options:
-    """The options of a run, as the oracle needs them."""
+    """The options of a run, with the values that the oracle uses."""
 
     values: dict[str, Any] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ class Options:
         return {**DEFAULTS, **self.values}[name]
 
     def flags(self) -> list[str]:
-        """Return them as flags."""
+        """Return the flags."""
         words = []
         for name, value in self.values.items():
             if name in ("deny", "glm_chars", "blocked"):
@@ -88,8 +88,8 @@ DEFAULTS: Mapping[str, Any] = {
 
 
 @dataclass
-class World:
-    """All that a case reads."""
+class Scenario:
+    """The inputs and options of a case."""
 
     rng: random.Random
     folder: Path
@@ -98,7 +98,7 @@ class World:
 
     @property
     def module(self) -> str:
-        """The command of the first source's corpus."""
+        """The module of the first source's corpus."""
         return f"pipelines.{self.sources[0].corpus}"
 
     @property
@@ -106,7 +106,7 @@ class World:
         return [file for source in self.sources for file in source.inputs]
 
     def command(self) -> list[str]:
-        """Return the flags of a run, without --output and the engine."""
+        """Return the flags of a run, except --output and those of the engine."""
         words = []
         own = self.sources[0].corpus
         for source in self.sources:
@@ -115,12 +115,12 @@ class World:
         return [*words, "--tokenizer", f"sentencepiece:{MODEL}", *self.options.flags()]
 
     def add_files(self, source: Source, number: int, *, records: int) -> list[Input]:
-        """Write further files of a source."""
+        """Write more files of a source."""
         added = []
         for _ in range(number):
             corpus = CORPORA[source.corpus]
             form = self.rng.choice(corpus.forms)
-            packed = self.rng.choice(PACKED) if form not in ("parquet", "arrow") else ""
+            packed = self.rng.choice(COMPRESSIONS) if form not in ("parquet", "arrow") else ""
             if source.corpus == "wudao":
                 packed = ""
             if source.corpus == "pile" and packed in (".bz2", ".xz"):
@@ -150,16 +150,16 @@ class World:
         return f"{folder}/{stem}{rng.choice(endings(form))}".removeprefix("/")
 
 
-def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> World:
+def make_scenario(rng: random.Random, folder: Path, *, small: bool = False) -> Scenario:
     """Return random inputs and options.
 
     Args:
-        rng: Decides everything.
-        folder: Where the inputs are written.
-        small: Few files, of one or two sources.
+        rng: The source of all random decisions.
+        folder: The folder for the inputs.
+        small: Whether there are only a few files, of one or two sources.
     """
-    world = World(rng, folder)
-    world.options = random_options(rng)
+    scenario = Scenario(rng, folder)
+    scenario.options = random_options(rng)
     damage = rng.choice((0.0, 0.0, 0.03, 0.15))
     names = rng.sample(("a", "b2", "web-1", "notes", "zh", "x.y", "a-b_c"), 3)
     corpora = rng.choices([*CORPORA], weights=(5, 2, 2, 2, 1), k=rng.choice((1, 1, 2, 2, 3)))
@@ -169,46 +169,46 @@ def make_world(rng: random.Random, folder: Path, *, small: bool = False) -> Worl
         rng,
         dirty=rng.choice((0.0, 0.1, 0.3)),
         copies=rng.choice((0.0, 0.2, 0.2, 0.6)),
-        apart="zhidao" not in corpora,  # its prompts hold other texts
+        disjoint="zhidao" not in corpora,  # its prompts contain other texts
     )
     if corpora[0] == "pile" and rng.random() < 0.4:
-        world.options.values["deny"] = tuple(rng.sample(SUBSETS, 1))
+        scenario.options.values["deny"] = tuple(rng.sample(SUBSETS, 1))
     if corpora[0] in ("text", "fineweb") and rng.random() < 0.3:
-        world.options.values["min_chars"] = rng.choice((0, 5, 60))
-    _choose_lists(world, texts, corpora)
+        scenario.options.values["min_chars"] = rng.choice((0, 5, 60))
+    _choose_lists(scenario, texts, corpora)
     for name, corpus in zip(names, corpora, strict=False):
-        own = world.options.values if corpus == corpora[0] else {}
-        judged: dict[str, object] = {key: own[key] for key in own if key in ("min_chars", "deny")}
-        writer = Writer(rng, texts, CORPORA[corpus], damage, judged)
+        own = scenario.options.values if corpus == corpora[0] else {}
+        result: dict[str, object] = {key: own[key] for key in own if key in ("min_chars", "deny")}
+        writer = FileWriter(rng, texts, CORPORA[corpus], damage, result)
         source = _source(rng, folder, name, corpus, writer)
-        world.sources.append(source)
+        scenario.sources.append(source)
         sizes = (3, 20, 60) if small else (3, 20, 60, 150)
         files = rng.choice((1, 2, 3) if small else (1, 2, 3, 6))
         while not source.inputs:
-            world.add_files(source, files, records=rng.choice(sizes))
+            scenario.add_files(source, files, records=rng.choice(sizes))
     if rng.random() < 0.6:
-        size = sum(file.path.stat().st_size for file in world.inputs)
-        world.options.values["split_bytes"] = max(500, size // rng.choice((2, 8, 30)))
-    return world
+        size = sum(file.path.stat().st_size for file in scenario.inputs)
+        scenario.options.values["split_bytes"] = max(500, size // rng.choice((2, 8, 30)))
+    return scenario
 
 
-def _choose_lists(world: World, texts: Texts, corpora: Sequence[str]) -> None:
-    """Choose lists that documents are compared with: a benchmark, blocked addresses."""
-    rng, values = world.rng, world.options.values
+def _choose_lists(scenario: Scenario, texts: Texts, corpora: Sequence[str]) -> None:
+    """Choose a benchmark and a blocklist, or neither."""
+    rng, values = scenario.rng, scenario.options.values
     if rng.random() < 0.2:
         texts.planted = 0.2
-        benchmark = world.folder / "bench mark.txt"
+        benchmark = scenario.folder / "bench mark.txt"
         benchmark.write_text(f"{PLANTED}\n")
         values["decontaminate"] = benchmark
     if {*corpora} == {"fineweb"} and rng.random() < 0.5:
         blocked = [f"w{rng.randrange(60)}.example" for _ in range(20)]
         values["blocked"] = tuple(blocked)
-        values["url_blocklist"] = world.folder / "blocked.txt"
+        values["url_blocklist"] = scenario.folder / "blocked.txt"
         values["url_blocklist"].write_text("".join(f"{name}\n" for name in blocked))
 
 
-def _source(rng: random.Random, folder: Path, name: str, corpus: str, writer: Writer) -> Source:
-    """Return a source without files: a folder, perhaps a link to one, with links to others."""
+def _source(rng: random.Random, folder: Path, name: str, corpus: str, writer: FileWriter) -> Source:
+    """Return a source without files: a folder, perhaps reached by a link, with links in it."""
     real = folder / rng.choice(("in", "入力", "in put", "in=1", "[in]")) / name
     real.mkdir(parents=True)
     given = real
@@ -236,7 +236,7 @@ def _source(rng: random.Random, folder: Path, name: str, corpus: str, writer: Wr
 
 
 def random_options(rng: random.Random) -> Options:
-    """Return options that apply to any corpus."""
+    """Return random options that apply to any corpus."""
     values: dict[str, Any] = {}
 
     def perhaps(share: float, name: str, choices: Sequence[Any]) -> None:
@@ -260,6 +260,6 @@ def random_options(rng: random.Random) -> Options:
     return Options(values)
 
 
-def same_seed(seed: int, number: int) -> random.Random:
-    """Return the source of all decisions of a case."""
+def case_random(seed: int, number: int) -> random.Random:
+    """Return the source of all random decisions of a case."""
     return random.Random(f"{seed}:{number}")
