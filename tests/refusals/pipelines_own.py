@@ -65,7 +65,7 @@ CORPUS = CORPUS_HERE
 
 
 def own(spec: str, pages: bytes = b"one note%%another note") -> Setup:
-    """A corpus module with the description that an expression makes, and an input of it."""
+    """Write a corpus module with a CORPUS given by an expression, and an input."""
     module = OWN.replace("CORPUS_HERE", spec)
     return all_of(with_file("notes.py", module), with_file("in/a.pages", pages))
 
