@@ -1,10 +1,10 @@
-"""Puts one-line faults into the product and prints those that no test notices: `make mutants`.
+"""Mutation testing: puts one-line faults into the product, and prints those that no test notices.
 
-A fault is a comparison, constant, argument, `and`, return or call that is changed or left out. A
-seed draws them from the whole code, or from the folders that are named. Each is put into a copy of
-the repository, and the tests that reach its function are run there, the tables of golden commands
-and refusals among them. Results are kept in `build/mutants`, and a run that was stopped continues.
-Those that no test can see are listed in `unseen.py`, with the reason.
+A fault changes or deletes a comparison, constant, argument, `and`, return or call. A seed draws
+faults from the whole code, or from the folders that are named. Each is put into a copy of the
+repository, where the tests that reach its function run, including the rows of golden commands and
+refusals. `make mutants` keeps the results in `build/mutants`, and continues after it was stopped.
+`unseen.py` lists the faults that no test can see, with the reasons.
 """
 
 import argparse
@@ -25,26 +25,26 @@ from tests.mutants.unseen import UNSEEN
 from tests.mutants.worker import key, run_faults
 
 _PATIENCE = 4.0
-"""How many times the usual time tests have against those that survived."""
+"""The factor by which tests have more time against faults that survived before."""
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the faults of a sample that have not been run, and print what was caught."""
-    asked = _parse(arguments)
+def main() -> int:
+    """Run those faults of a sample that have no result yet, and print the results."""
+    args = _parse()
     folder = ROOT / "build" / "mutants"
     folder.mkdir(parents=True, exist_ok=True)
-    reach = current_reach(folder, processes=asked.processes, below=asked.tests)
-    faults = _drawn(asked.paths or PACKAGES, size=asked.sample, seed=asked.seed)
+    reach = current_reach(folder, processes=args.processes, below=args.tests)
+    faults = _draw(args.paths or PACKAGES, size=args.sample, seed=args.seed)
     kept = folder / "results.jsonl"
-    results = {} if asked.again else _kept(kept)
-    if asked.survivors:
+    results = {} if args.again else _kept(kept)
+    if args.survivors:
         results = {key: value for key, value in results.items() if value["caught_by"]}
     waiting = [fault for fault in faults if key(fault) not in results | UNSEEN]
-    print(f"{len(faults)} faults of seed {asked.seed}, {len(waiting)} to run", flush=True)
-    patience = _PATIENCE if asked.survivors else 1.0
-    choice = Choice(ROOT, reach, below=tuple(asked.tests), patience=patience)
+    print(f"{len(faults)} faults of seed {args.seed}, {len(waiting)} to run", flush=True)
+    patience = _PATIENCE if args.survivors else 1.0
+    choice = Choice(ROOT, reach, below=tuple(args.tests), patience=patience)
     with kept.open("a") as file:
-        for number, result in enumerate(run_faults(folder, choice, waiting, asked.processes), 1):
+        for number, result in enumerate(run_faults(folder, choice, waiting, args.processes), 1):
             results[result["key"]] = result
             file.write(json.dumps(result) + "\n")
             file.flush()
@@ -55,41 +55,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
-def _parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.mutants", description=__doc__)
     parser.add_argument("paths", nargs="*", help="folders or files of the product; none: all")
-    parser.add_argument("--sample", type=int, default=200, help="how many faults")
-    parser.add_argument("--seed", type=int, default=0, help="which ones")
+    parser.add_argument("--sample", type=int, default=200, help="number of faults")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the draw")
     parser.add_argument("--tests", nargs="+", default=["tests/"], help="only tests below these")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
-    parser.add_argument("--again", action="store_true", help="run those with a result too")
+    parser.add_argument("--again", action="store_true", help="also run faults that have a result")
     parser.add_argument(
         "--survivors",
         action="store_true",
-        help=f"run those again that survived, with {_PATIENCE:g} times as much time for tests",
+        help=f"repeat the faults that survived, with {_PATIENCE:g} times as much time for tests",
     )
-    return parser.parse_args(arguments)
+    return parser.parse_args()
 
 
-def _drawn(paths: Sequence[str], *, size: int, seed: int) -> list[Fault]:
+def _draw(paths: Sequence[str], *, size: int, seed: int) -> list[Fault]:
     """Return the faults of a sample, in the order in which they were drawn.
 
-    The draw goes by a hash of each fault, so a change of other code leaves it in the sample.
+    The draw uses a hash of each fault, so a fault stays in the sample when other code changes.
     """
     wanted = tuple(str(path).rstrip("/") for path in paths)
     files = [
         path for path in product_files(ROOT) if _is_below(path.relative_to(ROOT).as_posix(), wanted)
     ]
     faults = [fault for path in files for fault in faults_of(ROOT, path)]
-    return sorted(faults, key=lambda fault: _place_in_draw(fault.draw, seed))[:size]
+    return sorted(faults, key=lambda fault: _draw_key(fault.draw, seed))[:size]
 
 
 def _is_below(name: str, wanted: Sequence[str]) -> bool:
     return any(name == path or name.startswith(f"{path}/") for path in wanted)
 
 
-def _place_in_draw(draw: str, seed: int) -> str:
-    """Return the place of a fault in the order of a seed."""
+def _draw_key(draw: str, seed: int) -> str:
+    """Return the position of a fault in the order of a seed."""
     return hashlib.sha256(f"{seed} {draw}".encode()).hexdigest()
 
 
@@ -99,7 +99,7 @@ def _kept(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _print_table(faults: Sequence[Fault], results: Mapping[str, dict[str, Any]]) -> None:
-    """Print the survivors, a row for each package, and the sum."""
+    """Print the survivors, a row per package, and the sum."""
     of_package: dict[str, Counter[str]] = defaultdict(Counter)
     for fault in faults:
         if key(fault) in UNSEEN:

@@ -1,4 +1,4 @@
-"""Which tests are run against a fault: those that reach its function, the cheapest first."""
+"""Chooses the tests to run against a fault: those that reach its function, cheapest first."""
 
 import ast
 import re
@@ -17,19 +17,19 @@ _GROUPS = (
     ("tests/golden/", 25.0),
     ("tests/", 25.0),
 )
-"""How long the tests of a table, and those of all other files, may take together."""
+"""The seconds that the tests of each table, and those of all other files, may take together."""
 
 _LONGEST = 60.0
-"""Seconds of the longest test that is run against faults at all."""
+"""Tests that take more seconds are not run against faults."""
 
 _ROW = 1.0
-"""Seconds that a refusal takes at most: the first one of a process also waits for libraries."""
+"""The most seconds that a refusal counts; the first one of a process also loads libraries."""
 
 _STEPS = 3
-"""How far those that import a module are looked for: kernels call kernels."""
+"""The length of chains of imports that are followed to a module; kernels call kernels."""
 
 _MOST = 400
-"""Tests that are run against one fault, so that finding them takes no longer than running them."""
+"""The most tests that run against one fault; collecting more would take longer than they run."""
 
 
 @dataclass
@@ -39,11 +39,11 @@ class Choice:
     root: Path
     reach: Reach
     below: tuple[str, ...] = ("tests/",)
-    """Only tests in these files or folders."""
+    """The start of the paths of tests to choose from."""
     unreliable: set[str] = field(default_factory=set)
-    """Tests that were seen to fail without a fault."""
+    """Tests that have failed without a fault."""
     patience: float = 1.0
-    """How many times the usual time tests may take."""
+    """A factor for the time that tests may take."""
 
     def tests(self, fault: Fault) -> list[str]:
         """Return the tests for a fault, in the order in which they are run."""
@@ -55,15 +55,15 @@ class Choice:
             for group, seconds in _GROUPS
             for test in self._cheapest(groups[group], seconds * self.patience)
         ]
-        # Faults that one cheap test sees need not wait for whole commands.
+        # Cheap tests run before whole commands.
         return sorted(ordered, key=lambda test: test.startswith("tests/golden/"))
 
     def seconds(self, test: str) -> float:
-        """Return how long a test took."""
+        """Return the seconds that a test took."""
         return self.reach.tests[test][0]
 
     def _cheapest(self, tests: Iterable[str], left: float) -> Iterator[str]:
-        """Yield tests while there is time; of equal ones those that reach little come first."""
+        """Yield tests while there is time; among equals those first that reach fewer functions."""
         order = sorted(tests, key=lambda test: (round(self._cost(test), 1), self._width(test)))
         for test in order[:_MOST]:
             if left <= 0 or self._cost(test) > _LONGEST:
@@ -88,10 +88,10 @@ class Choice:
         return []
 
     def _candidates(self, fault: Fault) -> Iterator[list[str]]:
-        """Yield the functions that stand for a fault: its own, else those nearest to it.
+        """Yield lists of functions that use the code of a fault, the nearest first.
 
-        A constant stands for the functions of its module that name it; a kernel, which numba
-        compiles, and a module without functions stand for those of the modules that import it.
+        These are its own function; for a constant the functions of its module that name it; for a
+        kernel, which numba compiles, and a module without functions those of importing modules.
         """
         if fault.function:
             yield [f"{fault.path}::{fault.function}"]
@@ -138,7 +138,7 @@ def _functions(path: str, source: str) -> dict[str, str]:
 
 
 def _assigned_name(source: str, line: int) -> str | None:
-    """Return the name to which the statement at a line of a module gives a value."""
+    """Return the name that the statement at a line of a module assigns to."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             first = node.targets[0] if isinstance(node, ast.Assign) else node.target

@@ -1,4 +1,4 @@
-"""Copies of the repository that faults are put into, and one whose functions say that they ran."""
+"""Copies of the repository: for faults, and one whose functions mark that they ran."""
 
 import ast
 import os
@@ -10,11 +10,11 @@ from tests.mutants.places import function_names
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pipelines", "shards", "trainer")
 MARKS = "CORPUSMILL_MARKS"
-"""The environment variable with the path of the file that functions mark."""
+"""The environment variable with the path of the file of marks."""
 
 _LEFT = {".git", ".venv", "build", "dist", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 _KERNEL = "kernel"
-"""How the names of decorators begin that have numba compile a function, which can mark nothing."""
+"""The start of decorators' names that have numba compile a function, which cannot mark."""
 
 _MARKING = f'''
 import mmap
@@ -41,7 +41,7 @@ marks = _open()
 
 
 def copy_repository(folder: Path) -> Path:
-    """Update a copy and return it; its compiled files stay."""
+    """Create or update a copy, and return it; its compiled files are kept."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in {path.name for path in folder.iterdir()} | {path.name for path in ROOT.iterdir()}:
         if name in _LEFT or name.endswith(".egg-info"):
@@ -53,13 +53,13 @@ def copy_repository(folder: Path) -> Path:
             _mirror(source, target)
         elif source.exists():
             shutil.copy2(source, target)
-    # Tests of real files look next to the checkout.
+    # Tests look for real data next to the checkout.
     _link(folder.parent / "shared", ROOT.parent / "shared")
     return folder
 
 
 def _mirror(source: Path, target: Path) -> None:
-    """Make a folder equal to another, where files are newer or of another size."""
+    """Copy the files of a folder that differ in time or size, and delete modules that are gone."""
     for path in sorted(target.rglob("*.py")) if target.exists() else ():
         if not (source / path.relative_to(target)).exists():
             path.unlink()
@@ -90,7 +90,7 @@ def product_files(root: Path) -> list[Path]:
 
 
 def add_marks(folder: Path) -> list[str]:
-    """Rewrite a copy so that each function marks that it ran, and return the functions."""
+    """Rewrite a copy so that each function marks that it ran; return the functions."""
     functions: list[str] = []
     for path in product_files(folder):
         tree = ast.parse((ROOT / path.relative_to(folder)).read_bytes())
@@ -110,7 +110,7 @@ def _is_kernel(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _insert(body: list[ast.stmt], statement: str) -> None:
-    """Put a statement behind a docstring and what must stand first."""
+    """Insert a statement after the docstring and imports from __future__."""
     place = 0
     while place < len(body) and _stands_first(body[place]):
         place += 1

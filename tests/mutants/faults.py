@@ -1,4 +1,4 @@
-"""One-line faults that can be put into a file of Python: the place, and the code there then."""
+"""One-line faults of a Python file: their places, and the new code there."""
 
 import ast
 import copy
@@ -36,11 +36,11 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitXor: ast.BitOr,
 }
 _TEXTS = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)
-"""Operands that `+` joins: there is no minus for them, so the fault would be a plain TypeError."""
+"""Operands that `+` concatenates; a minus would always be a TypeError."""
 
 
 _SHOWN = 80
-"""Characters of a long expression that are shown."""
+"""The number of characters of a long expression that are shown."""
 
 
 @dataclass(frozen=True)
@@ -48,17 +48,17 @@ class Fault:
     """A change of one expression or statement."""
 
     path: str
-    """Of the file, relative to the root of the repository."""
+    """The path of the file, relative to the root of the repository."""
     line: int
     function: str
-    """Where it stands: the qualified name of a function, or "" outside of all."""
+    """The qualified name of the function; "" outside of functions."""
     start: int
-    """Where the changed text begins, in bytes of the file."""
+    """The start of the changed text, in bytes of the file."""
     end: int
     before: str
     after: str
     draw: str
-    """A hash by which faults are drawn: it stays the same while its function does."""
+    """The hash that decides the draw; it changes only with the code of the function."""
 
     def __str__(self) -> str:
         before, after = (" ".join(text.split()) for text in (self.before, self.after))
@@ -98,7 +98,7 @@ def faults_of(root: Path, path: Path) -> Iterator[Fault]:
 
 
 def _shown(text: str, other: str) -> str:
-    """Return a text around the first place in which it differs from another."""
+    """Return a part of a text, around its first difference from another text."""
     pairs = enumerate(zip(text, other, strict=False))
     first = next((number for number, (one, two) in pairs if one != two), 0)
     start = max(0, first - _SHOWN // 2)
@@ -158,7 +158,7 @@ def _constant(node: ast.Constant, parent: ast.AST) -> Iterator[ast.AST]:
 
 
 def _condition(node: ast.expr, parent: ast.AST) -> Iterator[ast.AST]:
-    """Turn a condition round that is a name or a call."""
+    """Negate a condition that is a name or a call."""
     if isinstance(parent, ast.If | ast.IfExp | ast.While) and parent.test is node:
         yield ast.UnaryOp(ast.Not(), node)
 
@@ -177,7 +177,7 @@ def _return(node: ast.Return, _: ast.AST) -> Iterator[ast.AST]:
 
 
 def _call(node: ast.Call, _: ast.AST) -> Iterator[ast.AST]:
-    """Drop one named argument, or swap the first two that are plain names."""
+    """Drop one named argument, or swap the first two if they are plain names."""
     for number, argument in enumerate(node.keywords):
         if argument.arg is not None and argument.arg not in WORDS | GUARDS:
             yield ast.Call(

@@ -1,7 +1,7 @@
-"""Where in a file faults are put: code that decides something, and no words.
+"""The places of a file where faults are put: code that decides something.
 
-Left out are types, decorators, docstrings, error messages, the texts of `--help` and guards against
-races: a fault there changes no result, or the table of refusals has the sentence.
+Types, decorators, docstrings, error messages, help texts and guards against races are left out: a
+fault there changes no result, or the table of refusals has the sentence.
 """
 
 import ast
@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 WORDS = {"help", "metavar", "about", "stacklevel", "encoding", "title"}
-"""Named arguments that are texts for people, or the same whatever they are."""
+"""Named arguments that are texts for people, or do not change results."""
 
 GUARDS = {"strict", "exist_ok", "missing_ok", "repr"}
-"""Named arguments that only matter in a race, to a debugger, or where our own lists are unequal."""
+"""Named arguments that only matter in races, for debugging, or if lists are unequal by mistake."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node that faults are made of."""
+    """A node that faults change."""
 
     node: ast.expr | ast.stmt
     parent: ast.AST
     function: str
-    """The qualified name of the function that it is in, or ""."""
+    """The qualified name of the function around it; "" outside of functions."""
 
 
 def places_of(tree: ast.Module) -> Iterator[Place]:
@@ -61,7 +61,7 @@ def _below(
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the nodes below a node, without those left out."""
+    """Yield the child nodes, except those that are left out."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
         return
     if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):
@@ -75,7 +75,7 @@ def _children(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _is_wordy(node: ast.AST) -> bool:
-    """Return whether a node is a docstring, a text for people, or a note in a log."""
+    """Return whether a node is a docstring, a text for people, or a log call."""
     if isinstance(node, ast.keyword):
         return node.arg in WORDS | GUARDS
     if isinstance(node, ast.Expr):

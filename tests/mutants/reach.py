@@ -1,6 +1,6 @@
-"""Which functions each test reaches, and how long it takes: found by running the tests once.
+"""Finds the functions that each test reaches, and its time, by running the tests once.
 
-The map is kept in a file. A test file that has changed since, or is new, is run again.
+The results are kept in a file. Test files that are new or have changed are run again.
 """
 
 import hashlib
@@ -17,10 +17,10 @@ from tests.mutants.copies import ROOT, add_marks, copy_repository
 from tests.mutants.recorder import REACH
 
 _LEFT_OUT = ("tests/engines", "tests/mutants", "tests/bench")
-"""Tests of clusters take minutes each, and those of this folder are about other faults."""
+"""Tests of clusters take minutes each; the other two folders do not test the product."""
 
 TABLES = ("tests/golden/", "tests/refusals/")
-"""Whole commands: each row is a test, of files next to the test file."""
+"""Folders of whole commands: each row is a test, and comes from files next to the test file."""
 
 
 @dataclass
@@ -28,27 +28,27 @@ class Reach:
     """The functions that tests reach."""
 
     files: dict[str, str] = field(default_factory=dict)
-    """The hash of each test file when it was run."""
+    """The hash of each test file at its last run."""
     functions: list[str] = field(default_factory=list)
     tests: dict[str, tuple[float, list[int]]] = field(default_factory=dict)
-    """Seconds and functions, by number, of each test that passed."""
+    """The seconds of each test that passed, and the numbers of its functions."""
 
     @classmethod
     def load(cls, path: Path) -> "Reach":
-        """Return the content of a file, or nothing."""
+        """Return the content of a file, or an empty object if it is missing."""
         if not path.exists():
             return cls()
         kept = json.loads(path.read_text())
         return cls(kept["files"], kept["functions"], kept["tests"])
 
     def save(self, path: Path) -> None:
-        """Keep it."""
+        """Write the file."""
         fresh = path.with_suffix(".new")
         fresh.write_text(json.dumps(self.__dict__))
         fresh.replace(path)
 
     def add(self, functions: Sequence[str], lines: Sequence[dict[str, Any]]) -> None:
-        """Take what tests said, with functions by their numbers in another list."""
+        """Add the records of tests, in which numbers refer to another list of functions."""
         known = {name: number for number, name in enumerate(self.functions)}
         for name in functions:
             if name not in known:
@@ -61,7 +61,7 @@ class Reach:
                 self.tests[line["test"]] = (line["seconds"], reached)
 
     def forget(self, files: Collection[str]) -> None:
-        """Leave out the tests of files."""
+        """Delete the tests of some files."""
         self.tests = {
             test: found
             for test, found in self.tests.items()
@@ -70,12 +70,12 @@ class Reach:
 
 
 def current_reach(folder: Path, *, processes: int, below: Sequence[str]) -> Reach:
-    """Return the map, after running the test files that it does not know as they are.
+    """Return the functions that tests reach, after running new and changed test files.
 
     Args:
-        folder: Where the map and the copy of the repository are kept.
-        processes: How many run tests at once.
-        below: Only test files whose path begins with one of these.
+        folder: The folder for the results and the copy of the repository.
+        processes: The number of processes that run tests.
+        below: The start of the paths of test files to use.
     """
     kept = folder / "reach.json"
     reach = Reach.load(kept)
@@ -86,7 +86,7 @@ def current_reach(folder: Path, *, processes: int, below: Sequence[str]) -> Reac
     whole = [name for name in changed if name not in tables]
     reach.forget({*whole, *gone})
     reach.files = {name: value for name, value in reach.files.items() if name not in gone}
-    # A row that is edited reaches what it did; only new ones are run.
+    # An edited row reaches the same functions, so only new rows are run.
     wanted = [*whole, *(test for test in _collected(tables) if test not in reach.tests)]
     if wanted:
         print(f"finding out what {len(wanted)} test files and rows reach", flush=True)
@@ -113,7 +113,7 @@ def _test_files(below: tuple[str, ...]) -> dict[str, str]:
 
 
 def _digest(path: Path) -> str:
-    """Return a hash of a test file, and of the tables next to it that its tests are made of."""
+    """Return a hash of a test file, and of the tables next to it."""
     is_table = path.relative_to(ROOT).as_posix().startswith(TABLES)
     patterns = ("*.py", "messages/*.json") if is_table else ()
     tables = sorted(found for each in patterns for found in path.parent.glob(each))
@@ -122,7 +122,7 @@ def _digest(path: Path) -> str:
 
 
 def _collected(files: Sequence[str]) -> list[str]:
-    """Return the tests of files."""
+    """Return the tests in some files."""
     if not files:
         return []
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", *files]

@@ -1,7 +1,7 @@
-"""A plugin of pytest that writes which functions of the product each test reaches.
+"""A pytest plugin that records the functions of the product that each test reaches.
 
-Fixtures that several tests share are recorded by themselves: what they reach counts for each of
-these tests. One line of JSON a test goes into `$CORPUSMILL_REACH/WORKER.jsonl`.
+Shared fixtures are recorded separately: their functions count for each test that uses them. Each
+test writes one line of JSON to `$CORPUSMILL_REACH/WORKER.jsonl`.
 """
 
 import json
@@ -17,14 +17,14 @@ import pytest
 from tests.mutants.copies import MARKS
 
 REACH = "CORPUSMILL_REACH"
-"""The environment variable with the folder that the lines go to."""
+"""The environment variable with the folder of the records."""
 
 
 class Recorder:
-    """Marks of the test that runs, and of the fixtures that it uses."""
+    """Collects the marks of the current test and of fixtures."""
 
     def __init__(self, marks: Path) -> None:
-        """Take the file of marks of this process, which those below it share."""
+        """Map the file of marks, which this process shares with its children."""
         self._marks: Any = np.memmap(marks, np.uint8, "r+")
         self._size = len(self._marks)
         self._lines = marks.with_suffix(".jsonl").open("a")
@@ -34,7 +34,7 @@ class Recorder:
         self._seconds = 0.0
 
     def _take(self) -> Any:
-        """Return the marks since the last time."""
+        """Return the marks since the last call, and clear them."""
         taken = self._marks.astype(bool)
         self._marks[:] = 0
         return taken
@@ -88,7 +88,7 @@ def _key(fixture: Any) -> str:
 
 
 def _make_marks() -> Path | None:
-    """Make the file of marks, before anything imports the product; only where tests are run."""
+    """Create the file of marks before the product is imported, in processes that run tests."""
     if REACH not in os.environ:
         return None
     folder = Path(os.environ[REACH])
@@ -102,6 +102,6 @@ _PATH = _make_marks()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Record in the processes that run tests."""
+    """Register the recorder in the processes that run tests."""
     if _PATH is not None:
         config.pluginmanager.register(Recorder(_PATH))

@@ -1,4 +1,4 @@
-"""Faults are drawn, put in and noticed as `make mutants` says."""
+"""Faults are drawn, put in and noticed."""
 
 import ast
 import mmap
@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from tests.mutants.__main__ import _drawn, _print_table
+from tests.mutants.__main__ import _draw, _print_table
 from tests.mutants.choice import Choice
 from tests.mutants.copies import MARKS, ROOT, add_marks, copy_repository
 from tests.mutants.faults import Fault, faults_of
 from tests.mutants.reach import Reach
 from tests.mutants.trial import run_trial
 from tests.mutants.unseen import UNSEEN
-from tests.mutants.worker import key, put
+from tests.mutants.worker import applied, key
 
 _TESTS = """
 from product import area
@@ -68,8 +68,8 @@ def test_faults_of_a_line(tmp_path: Path, line: str, changed: list[str]) -> None
 
 @pytest.mark.slow
 def test_every_fault_of_the_product_is_python_and_a_change() -> None:
-    faults = _drawn(["pipelines", "shards", "trainer"], size=10**6, seed=5)
-    assert UNSEEN.keys() <= {key(fault) for fault in faults}, "these are no faults any more"
+    faults = _draw(["pipelines", "shards", "trainer"], size=10**6, seed=5)
+    assert UNSEEN.keys() <= {key(fault) for fault in faults}, "these faults no longer exist"
     for fault in faults[:300]:
         source = (ROOT / fault.path).read_bytes()
         assert ast.dump(ast.parse(fault.applied(source))) != ast.dump(ast.parse(source)), fault
@@ -77,7 +77,7 @@ def test_every_fault_of_the_product_is_python_and_a_change() -> None:
 
 @pytest.mark.slow
 def test_a_draw_is_the_same_each_time_and_another_for_another_seed() -> None:
-    draws = [[str(fault) for fault in _drawn(["shards"], size=50, seed=seed)] for seed in (1, 1, 2)]
+    draws = [[str(fault) for fault in _draw(["shards"], size=50, seed=seed)] for seed in (1, 1, 2)]
     assert draws[0] == draws[1]
     assert len({*draws[0], *draws[2]}) > 90
 
@@ -92,7 +92,7 @@ def test_a_fault_is_put_in_and_taken_out(tmp_path: Path) -> None:
     source = "def f(a):\n    return '一' if a < 2 else a\n"
     path = tmp_path / "product.py"
     for fault in _faults(tmp_path, source):
-        with put(path, fault):
+        with applied(path, fault):
             assert path.read_text(encoding="utf-8") == source.replace(fault.before, fault.after)
         assert path.read_text(encoding="utf-8") == source
 
@@ -108,7 +108,7 @@ def test_a_trial_names_the_test_that_fails(tmp_path: Path) -> None:
     tests = [("test_area.py::test_type", 0.1), ("test_area.py::test_value", 0.1)]
     assert not run_trial(copy, tests).caught_by
     fault = next(fault for fault in faults_of(copy, product) if fault.after == "(a // b)")
-    with put(product, fault):
+    with applied(product, fault):
         verdict = run_trial(copy, tests)
     assert (verdict.caught_by, verdict.ran) == ("test_area.py::test_value", 2)
 

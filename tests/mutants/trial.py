@@ -1,8 +1,7 @@
-"""Runs chosen tests in a copy of the repository, in a process forked from one that is warm.
+"""Runs chosen tests in a copy of the repository, in a fork of a process that has the libraries.
 
-The first process imports the libraries, never the product. For each trial it forks one that
-imports the product from the copy, with the fault in it, and the tests; the first test that fails
-ends it.
+The first process imports the libraries, never the product. For each trial it forks a process that
+imports the tests and the product with the fault from the copy, and ends at the first failing test.
 """
 
 import contextlib
@@ -52,8 +51,8 @@ _LIBRARIES = (
 )
 _MEMORY_BYTES = 6 << 30
 _TEST_SECONDS, _ROW_SECONDS = 15.0, 90.0
-"""Time that a test gets besides four times its own: a fault may make an endless loop. A golden
-row may have to run those before it that it starts from."""
+"""Seconds that a test or golden row gets in addition to four times its usual time, in case a fault
+causes an endless loop. A golden row may first run the rows that it starts from."""
 
 
 @dataclass(frozen=True)
@@ -61,14 +60,14 @@ class Verdict:
     """The result of a trial."""
 
     caught_by: str
-    """The test that failed, or "" if all passed."""
+    """The test that failed; "" if all passed."""
     ran: int
-    """How many tests ran."""
+    """The number of tests that ran."""
     seconds: float
 
 
 class _Plugin:
-    """Runs chosen tests in their order, and writes which one failed."""
+    """A pytest plugin that runs chosen tests in their order, and records the failing one."""
 
     def __init__(self, limits: dict[str, float], said: Path) -> None:
         self._limits = limits
@@ -81,7 +80,7 @@ class _Plugin:
         first: dict[str, int] = {}
         for item in sorted(chosen, key=lambda item: order[item.nodeid]):
             first.setdefault(str(item.path), order[item.nodeid])
-        # Tests of a file stay together, for the sake of the fixtures that they share.
+        # Tests of a file stay together because they share fixtures.
         items[:] = sorted(chosen, key=lambda item: (first[str(item.path)], order[item.nodeid]))
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -104,12 +103,12 @@ class _Plugin:
 
 
 def warm_up() -> None:
-    """Import the libraries, once, in the process that others are forked from."""
+    """Import the libraries in the process that trials are forked from."""
     os.environ.update(OMP_NUM_THREADS="1", DS_ACCELERATOR="cpu")
     for name in _LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    # These objects stay: no process below looks through them again.
+    # The collector of forks ignores these objects.
     gc.freeze()
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
@@ -118,9 +117,9 @@ def warm_up() -> None:
 def run_trial(copy: Path, tests: Sequence[tuple[str, float]]) -> Verdict:
     """Run tests in a copy until one fails.
 
-    Args:
-        copy: The root of the copy.
-        tests: Their ids, and the seconds that each takes in peace.
+        Args:
+            copy: The root of the copy.
+    tests: The id of each test, and the seconds that it usually takes.
     """
     start = time.monotonic()
     scratch = copy.with_name(copy.name + "-scratch")
@@ -158,7 +157,7 @@ def _wait(pid: int, *, most: float) -> int:
 
 
 def _run_tests(copy: Path, scratch: Path, limits: dict[str, float]) -> None:
-    """Run tests in this process and end it."""
+    """Run tests in this process, and end the process."""
     os.setsid()
     os.chdir(copy)
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, resource.RLIM_INFINITY))
@@ -173,7 +172,7 @@ def _run_tests(copy: Path, scratch: Path, limits: dict[str, float]) -> None:
     importlib.import_module("tests.forks").fork_servers()
     files = list(dict.fromkeys(test.partition("::")[0] for test in limits))
     words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    # Libraries that are warm already include plugins.
+    # Some plugins have been imported with the libraries.
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "--basetemp"]
     code = 3
     try:

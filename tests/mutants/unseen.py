@@ -1,7 +1,6 @@
 """Faults that no test can see, each with the reason; `make mutants` leaves them out.
 
-The keys are those that a survivor is printed with. A key goes by the function's own code, so other
-code may change.
+The keys are printed with survivors. A key depends only on the code of the function.
 """
 
 _SAME, _COST = "nothing differs", "only time or memory differs"

@@ -1,4 +1,4 @@
-"""Processes that put faults into copies of the repository, one copy each, and run tests there."""
+"""Processes that each put faults into their own copy of the repository, and run tests there."""
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
@@ -14,20 +14,20 @@ from tests.mutants.trial import run_trial, warm_up
 
 
 def key(fault: Fault) -> str:
-    """Return the key of the result of a fault."""
+    """Return the key of a fault in the results."""
     return fault.draw[:16]
 
 
 def run_faults(
     folder: Path, choice: Choice, faults: Sequence[Fault], processes: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield a result for each fault, as they come."""
+    """Yield a result for each fault, in the order of completion."""
     if not faults:
         return
     context = multiprocessing.get_context("spawn")
     slots = context.SimpleQueue()
     for number in range(processes):
-        slots.put(number)
+        slots.applied(number)
     with ProcessPoolExecutor(
         processes, mp_context=context, initializer=Worker.start, initargs=(slots, folder, choice)
     ) as pool:
@@ -36,7 +36,7 @@ def run_faults(
 
 
 class Worker:
-    """State of a process of the pool: its copy, and the choice of tests."""
+    """The state of a process of the pool: its copy, and the choice of tests."""
 
     copy: Path
     choice: Choice
@@ -55,7 +55,7 @@ class Worker:
         seconds = 0.0
         while True:
             tests = cls.choice.tests(fault)
-            with put(cls.copy / fault.path, fault):
+            with applied(cls.copy / fault.path, fault):
                 verdict = run_trial(cls.copy, cls._timed(tests)) if tests else None
             seconds += verdict.seconds if verdict else 0
             caught = verdict.caught_by if verdict else ""
@@ -77,10 +77,10 @@ class Worker:
 
     @classmethod
     def _fails_by_itself(cls, test: str, tests: Sequence[str]) -> bool:
-        """Return whether a test fails without a fault, so that it says nothing of one.
+        """Return whether a test also fails without the fault.
 
         Raises:
-            RuntimeError: Nothing can be run, with a fault or without.
+            RuntimeError: The tests cannot be run at all.
         """
         if not test or test in cls.reliable:
             return False
@@ -94,8 +94,8 @@ class Worker:
 
 
 @contextmanager
-def put(path: Path, fault: Fault) -> Iterator[None]:
-    """Put a fault into a file of a copy for a while."""
+def applied(path: Path, fault: Fault) -> Iterator[None]:
+    """Put a fault into a file of a copy, and restore the file afterwards."""
     whole = path.read_bytes()
     _write(path, fault.applied(whole))
     try:
@@ -105,7 +105,7 @@ def put(path: Path, fault: Fault) -> Iterator[None]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a module, and leave nothing compiled that could stand for it."""
+    """Write a module, and delete its compiled files."""
     path.write_bytes(content)
     for old in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
         old.unlink()
