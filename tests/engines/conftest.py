@@ -1,4 +1,4 @@
-"""Engines for the tests of this folder."""
+"""Fixtures that start the engines."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,12 +19,12 @@ def prism() -> list[str]:
 
 
 LOCAL = ("--runner=PortableRunner", "--environment_type=LOOPBACK")
-"""Flags for a job server with workers that are children of the driver."""
+"""Flags for a job server whose workers are children of the driver."""
 
 
 @pytest.fixture(scope="module")
 def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The flags for the Flink inside a job server."""
+    """The flags for a job server that contains Flink."""
     _check(flink.JARS)
     with flink.job_server(tmp_path_factory.mktemp("job-server")) as endpoint:
         yield [*LOCAL, f"--job_endpoint={endpoint}", "--parallelism=2"]
@@ -32,7 +32,7 @@ def job_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 @pytest.fixture(scope="module")
 def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The flags for the Spark inside a job server."""
+    """The flags for a job server that contains Spark."""
     _check(spark.JARS)
     with spark.job_server(tmp_path_factory.mktemp("spark-server")) as endpoint:
         yield [*LOCAL, f"--job_endpoint={endpoint}"]

@@ -1,4 +1,4 @@
-"""A proxy in front of the S3 server that fails as storage and networks do, and logs requests."""
+"""A proxy for the S3 server that logs requests and fails like real storage and networks."""
 
 import http.client
 import threading
@@ -12,30 +12,30 @@ BUSY, BROKEN, SILENT = "busy", "broken", "silent"
 CUT_ANSWER, CUT_UPLOAD = "cut answer", "cut upload"
 FAULTS = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT)
 LOST, SLOW, OTHER_ETAG = "lost answer", "slow answer", "other etag"
-"""A request that is done and not answered; an answer in drops; one with another object's etag."""
+"""The request succeeds without a response; a slow response; one with another object's etag."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request as received."""
+    """A request that the proxy received."""
 
     method: str
     path: str
     copies: bool
-    """Whether it asks the server to copy an object, as a rename would."""
+    """Whether the request copies an object, as a rename would."""
     condition: str
-    """If-None-Match."""
+    """The header If-None-Match."""
     range: str = ""
-    """Which bytes it asks for."""
+    """The header Range."""
 
 
 @dataclass
 class Proxy:
-    """The requests so far; `fault(request, number)` returns the fault for one, "" for none."""
+    """The requests so far, and `fault(request, number)`, which returns a request's fault or ""."""
 
     address: str
     upstream: str
-    """The address of the server itself."""
+    """The address of the server."""
     fault: Callable[[Request, int], str] = lambda *_: ""
     requests: list[Request] = field(default_factory=list)
     faults: list[str] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Proxy:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Forwards a request, or makes it fail."""
+    """Forwards a request or lets it fail."""
 
     protocol_version = "HTTP/1.1"
     server: "_Server"
@@ -142,7 +142,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def proxied(server: str) -> Iterator[Proxy]:
-    """Yield a proxy in front of the server at this address."""
+    """Yield a proxy for the server at an address."""
     with _Server(urlsplit(server).netloc) as served:
         threading.Thread(target=served.serve_forever, daemon=True).start()
         try:

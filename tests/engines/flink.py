@@ -1,4 +1,4 @@
-"""Flink from the jars that `make engines` fetches: in Beam's job server, or a session cluster."""
+"""Flink from the jars of `make engines`: inside Beam's job server, or as a session cluster."""
 
 import base64
 import json
@@ -15,7 +15,7 @@ from typing import Any
 import psutil
 
 from pipelines.execute.figures import NAMESPACE
-from tests.engines.java import POOL, ROOT, java, joined, made, names_of_machine, worker_pool
+from tests.engines.java import POOL, ROOT, java, joined, machine_hosts, make_dir, worker_pool
 from tests.engines.processes import Process, answers, guarded, started, wait_until
 from tests.ports import free_port
 
@@ -65,12 +65,12 @@ io.tmp.dirs: {folder}/tmp
 @contextmanager
 def job_server(folder: Path, *, master: str = "[local]") -> Iterator[str]:
     """Yield the endpoint of a job server with its own Flink, or for the cluster at `master`."""
-    port, log = free_port(), made(folder) / "job-server.log"
-    options = ["-Xmx900m", f"-Djava.io.tmpdir={made(folder / 'tmp')}"]
+    port, log = free_port(), make_dir(folder) / "job-server.log"
+    options = ["-Xmx900m", f"-Djava.io.tmpdir={make_dir(folder / 'tmp')}"]
     path = f"{JARS}/*"
     if master != "[local]":
-        # It sends its class path, 150 MB, to the cluster with every job: 18 s on two cores. The
-        # cluster has all of it, so jars that are not Flink's go where the server does not look.
+        # The server sends its class path, 150 MB, to the cluster with every job: 18 s on two
+        # cores. The cluster has these jars, so those that are not Flink's go to the boot path.
         own = [jar for jar in sorted(JARS.glob("*.jar")) if _FLINK.match(jar.name)]
         others = [jar for jar in sorted(JARS.glob("*.jar")) if jar not in own]
         path = joined(own)
@@ -88,18 +88,18 @@ def job_server(folder: Path, *, master: str = "[local]") -> Iterator[str]:
 
 @dataclass
 class Manager:
-    """A TaskManager and its own pool of Python workers."""
+    """A TaskManager and its pool of Python workers."""
 
     name: str
     process: Process
     pool: Process
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that run Python tasks."""
+        """Return the processes that run Python tasks."""
         return guarded(self.pool).children()
 
     def kill(self) -> None:
-        """Kill -9 the TaskManager alone; its workers notice as they would elsewhere."""
+        """Kill the TaskManager with SIGKILL, but not its workers."""
         guarded(self.process).kill()
 
 
@@ -115,7 +115,7 @@ class Cluster:
 
     @property
     def flags(self) -> list[str]:
-        """The flags for a run on it."""
+        """The flags for a run on the cluster."""
         return [
             "--runner=PortableRunner",
             f"--job_endpoint={self.endpoint}",
@@ -125,7 +125,7 @@ class Cluster:
         ]
 
     def carrier(self, vertex: str) -> Manager | None:
-        """The TaskManager that runs a step whose name has `vertex` in it; None while none does."""
+        """Return the TaskManager that runs a step with `vertex` in its name; None if none does."""
         for job in self.ask("jobs/overview")["jobs"]:
             if job["state"] != "RUNNING":
                 continue
@@ -138,12 +138,12 @@ class Cluster:
         return None
 
     def restarts(self) -> int:
-        """How many of the jobs so far have restarted."""
+        """Return the number of jobs that have restarted."""
         jobs = [job["jid"] for job in self.ask("jobs/overview")["jobs"]]
         return sum(self.ask(f"jobs/{jid}")["timestamps"]["RESTARTING"] > 0 for jid in jobs)
 
     def counts(self, job: str) -> dict[str, Counter[str]]:
-        """The counters of this package in jobs of a name, by stage, as the REST API has them."""
+        """Return corpusmill's counters in jobs of a name by stage, from the REST API."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for listed in self.ask("jobs/overview")["jobs"]:
             if listed["name"] != job:
@@ -157,14 +157,14 @@ class Cluster:
         return counts
 
     def has(self, managers: int) -> bool:
-        """Whether this number of TaskManagers is there; the JobManager refuses until it leads."""
+        """Return whether the cluster has this number of TaskManagers."""
         try:
             return bool(self.ask("overview")["taskmanagers"] == managers)
         except urllib.error.HTTPError:
             return False
 
     def ask(self, path: str) -> Any:
-        """The answer of the cluster's REST API."""
+        """Return the response of the cluster's REST API."""
         url = f"http://127.0.0.1:{self.rest}/{path}"
         with urllib.request.urlopen(url, timeout=10) as answer:
             return json.load(answer)
@@ -173,8 +173,8 @@ class Cluster:
 @contextmanager
 def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Iterator[Cluster]:
     """Yield a cluster of one JobManager and TaskManagers, each with a pool of Python workers."""
-    log, conf = folder / "job-manager.log", made(folder / "conf") / "config.yaml"
-    made(folder / "tmp")
+    log, conf = folder / "job-manager.log", make_dir(folder / "conf") / "config.yaml"
+    make_dir(folder / "tmp")
     with ExitStack() as stack:
         rest, rpc = free_port(), free_port()
         conf.write_text(_CONFIG.format(rpc=rpc, rest=rest, slots=slots, folder=folder))
@@ -196,14 +196,14 @@ def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Itera
 
 
 def _metrics(accumulators: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
-    """Beam's metrics, which are one accumulator of a job: the JSON of a message of Beam's."""
+    """Yield Beam's metrics, which are JSON in one accumulator of a job."""
     for accumulator in accumulators:
         if accumulator["name"] == "__metricscontainers":
             yield from json.loads(accumulator["value"])["metrics"]["attempted"]
 
 
 def _whole_number(payload: bytes) -> int:
-    """A number as Beam's metrics hold it: seven bits a byte, the lowest first."""
+    """Decode a number of Beam's metrics: seven bits per byte, the lowest first."""
     return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(payload))
 
 
@@ -218,9 +218,9 @@ def _job_manager(conf: Path) -> list[object]:
 
 @contextmanager
 def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Manager]:
-    """Yield a TaskManager that finds its own pool under the name POOL."""
+    """Yield a TaskManager that reaches its own pool under the host name POOL."""
     name, log = f"task-manager-{number}", folder / f"task-manager-{number}.log"
-    address, hosts = names_of_machine(folder, number)
+    address, hosts = machine_hosts(folder, number)
     main = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"
     options = ["-Xmx384m", "-XX:MaxDirectMemorySize=192m", "-XX:MaxMetaspaceSize=256m"]
     command = _flink(

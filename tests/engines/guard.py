@@ -1,9 +1,9 @@
-"""Runs a command, and ends it and all processes it started when the standard input closes.
+"""Runs a command, and kills it and all its descendants when the standard input closes.
 
 python guard.py COMMAND...
 
-The process that starts it holds the other end of the input: however that process ends, the input
-closes. Grandchildren are found because this process becomes their parent when their own dies.
+The parent holds the other end of the input, which closes however the parent ends. The guard finds
+grandchildren because it becomes their parent when their own parent dies.
 """
 
 import contextlib
@@ -22,7 +22,7 @@ PR_SET_CHILD_SUBREAPER = 36
 def main(command):
     if ctypes.CDLL(None, use_errno=True).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0):
         raise OSError(ctypes.get_errno(), "prctl")
-    # A shell makes background jobs ignore Ctrl-C, and their children inherit that.
+    # Background jobs of a shell ignore SIGINT, and so do their children.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL)
     threading.Thread(target=end_with_input, args=(child,), daemon=True).start()
@@ -37,7 +37,7 @@ def end_with_input(child):
 
 
 def end_all():
-    """Kill all descendants of this process until none is left."""
+    """Kill the descendants of this process until none is left."""
     while below := psutil.Process().children(recursive=True):
         for process in below:
             with contextlib.suppress(psutil.NoSuchProcess):

@@ -1,4 +1,4 @@
-"""Small corpora in their real containers, with texts that repeat across files and splits."""
+"""Small corpora in their real file formats, with texts that repeat across files and splits."""
 
 import random
 from pathlib import Path
@@ -15,18 +15,18 @@ _FILES = {
 
 
 _RECORDS = {"wudao": 15, "pile": 300, "fineweb": 300}
-"""Records of each file; an array is one split."""
+"""The number of records per file; an array is one split."""
 
 
 def write(corpus: str, folder: Path, *, damage: float = 0.0) -> Path:
     """Write files of a corpus, and return their folder.
 
     Args:
-        corpus: The Pile and FineWeb have the same texts.
-        folder: Where they lie.
-        damage: The share of records that are damaged.
+        corpus: The name of the corpus; the Pile and FineWeb have the same texts.
+        folder: The new folder of the files.
+        damage: The share of invalid records.
     """
-    # 0.4: repeated as they are, with other white space, or with a word more.
+    # The copies have the same words, other white space, or one more word.
     texts = Texts(random.Random(0), copies=0.4)
     writer = FileWriter(random.Random(corpus), texts, CORPORA[corpus], damage, {})
     folder.mkdir(parents=True)

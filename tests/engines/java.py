@@ -1,4 +1,4 @@
-"""Engines in Java, from the jars that `make engines` fetches: their commands and worker pools."""
+"""Commands and worker pools for engines in Java, with the jars of `make engines`."""
 
 import os
 import shutil
@@ -12,7 +12,7 @@ from tests.engines.processes import Process, answers, started, wait_until
 
 ROOT = Path(__file__).parents[2]
 POOL = "pool"
-"""The host name by which an engine's process on a machine reaches the worker pool there."""
+"""The host name by which an engine's process reaches the worker pool of its machine."""
 
 _PACKAGES = (
     "lang", "lang.invoke", "lang.reflect", "util", "util.concurrent", "util.concurrent.atomic",
@@ -25,7 +25,7 @@ OPENS = [
     "--add-opens=java.base/sun.util.calendar=ALL-UNNAMED",
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
 ]
-"""The packages that engines use by reflection, which Java 17 closes."""
+"""Options that open packages for reflection, which Java 17 closes."""
 
 # For small machines: little memory, and only the first compiler.
 SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
@@ -35,9 +35,9 @@ def java(main: str, *arguments: object, options: Sequence[str], path: str) -> li
     """Return the command of a Java program.
 
     Args:
-        main: Its class.
-        arguments: Its own arguments.
-        options: Of Java, besides those that all engines have.
+        main: The main class.
+        arguments: The arguments of the program.
+        options: Options of Java, in addition to those of all engines.
         path: The class path.
     """
     return ["java", *OPENS, *SMALL, *options, "-cp", path, main, *arguments]
@@ -48,14 +48,14 @@ def joined(paths: Sequence[Path]) -> str:
     return os.pathsep.join(map(str, paths))
 
 
-def made(folder: Path) -> Path:
+def make_dir(folder: Path) -> Path:
     """Make a folder, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
-def names_of_machine(folder: Path, number: int) -> tuple[str, Path]:
-    """Return the address of a machine's pool, and a file of host names that has it as POOL."""
+def machine_hosts(folder: Path, number: int) -> tuple[str, Path]:
+    """Return the address of a machine's pool, and a hosts file that maps POOL to it."""
     address, hosts = f"127.0.0.{2 + number}", folder / f"machine-{number}.hosts"
     hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{address} {POOL}\n")
     return address, hosts
@@ -63,7 +63,7 @@ def names_of_machine(folder: Path, number: int) -> tuple[str, Path]:
 
 @contextmanager
 def worker_pool(folder: Path, number: int, *, address: str, port: int) -> Iterator[Process]:
-    """Yield the pool of Python workers of a machine."""
+    """Yield a machine's pool of Python workers."""
     program = [sys.executable, Path(__file__).with_name("pool.py"), f"{address}:{port}"]
     log = folder / f"pool-{number}.log"
     with started(program, log=log, env=python_path(), cwd=ROOT) as pool:
@@ -72,14 +72,14 @@ def worker_pool(folder: Path, number: int, *, address: str, port: int) -> Iterat
 
 
 def python_path() -> Mapping[str, str]:
-    """Return an environment where `python`, which pools start workers with, is this Python."""
+    """Return an environment in which `python`, the command of workers, is this Python."""
     folder = str(Path(sys.executable).parent)
     paths = os.pathsep.join([folder, os.environ["PATH"]])
     return {**os.environ, "PATH": paths, "PYTHONPATH": str(ROOT)}
 
 
 def why_missing(jars: Path) -> str:
-    """Return why the engine with these jars cannot be started here; empty if it can."""
+    """Return why the engine with these jars cannot run here; "" if it can."""
     if not any(jars.glob("*.jar")):
         return f"there are no jars in {jars}: run make engines"
     return "" if shutil.which("java") else "Java is missing"

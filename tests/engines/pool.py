@@ -1,10 +1,10 @@
-"""Beam's pool of Python workers on an address of its own.
+"""Beam's pool of Python workers on its own address.
 
 python pool.py ADDRESS:PORT
 
-worker_pool_main listens on all addresses of its machine, and identifies workers by numbers that
-each TaskManager counts for itself: every TaskManager needs its own pool, as it has on its own
-machine. Here both run on one machine, so each pool has its own loopback address.
+Beam's worker_pool_main listens on all addresses of its machine. It identifies workers by numbers
+that each TaskManager counts separately, so every TaskManager needs its own pool, as on separate
+machines. Here they share a machine, and each pool has its own loopback address.
 """
 
 import logging

@@ -1,4 +1,4 @@
-"""Processes of engines: started under a guard, waited for, ended whatever happens."""
+"""Processes of engines, which run under a guard that ends them in any case."""
 
 import socket
 import subprocess
@@ -22,7 +22,7 @@ def started(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Iterator[Process]:
-    """Yield the guard of a command; after the block it and all it started have ended."""
+    """Yield the guard of a command; after the block the command and its descendants are gone."""
     words = [sys.executable, str(GUARD), *map(str, command)]
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -37,7 +37,7 @@ def started(
 
 
 def guarded(process: Process) -> psutil.Process:
-    """The command itself, the child of its guard."""
+    """Return the command under a guard."""
     (command,) = psutil.Process(process.pid).children()
     return command
 
@@ -45,7 +45,7 @@ def guarded(process: Process) -> psutil.Process:
 def wait_until(
     ready: Callable[[], bool], process: Process, *, log: Path, seconds: float = 120
 ) -> None:
-    """Wait for a condition; fail with the end of the log if it does not come true."""
+    """Wait for a condition; fail with the end of the log if it stays false."""
     end = time.monotonic() + seconds
     while not ready():
         if process.poll() is not None or time.monotonic() > end:
@@ -55,7 +55,7 @@ def wait_until(
 
 
 def answers(port: int, address: str = "127.0.0.1") -> bool:
-    """Whether a port accepts connections."""
+    """Return whether a port accepts connections."""
     with socket.socket() as client:
         client.settimeout(1)
         return client.connect_ex((address, port)) == 0

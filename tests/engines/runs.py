@@ -1,4 +1,4 @@
-"""Runs of the commands on engines, started as a user would."""
+"""Runs on engines, started like a user would."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Run:
     log: Path
 
     def finish(self, *, seconds: float = 600) -> str:
-        """Wait for its end, check that it succeeded, and return its output."""
+        """Wait for the end of the run, check that it succeeded, and return its output."""
         code = self.process.wait(timeout=seconds)
         output = self.log.read_text(errors="replace")
         assert code == 0, output
@@ -38,14 +38,14 @@ class Run:
         return output
 
     def report(self) -> Mapping[str, Any]:
-        """Its report.json."""
+        """Return the content of report.json."""
         report: Mapping[str, Any] = json.loads((self.output / "report.json").read_bytes())
         return report
 
 
 @contextmanager
-def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
-    """Yield a run; what is left of it after the block is ended."""
+def started_run(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
+    """Start a run, and yield it; the block ends its remaining processes."""
     command = [sys.executable, "-m", module, *COMMON, "--output", output, *flags]
     log = output.with_suffix(".log")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -57,15 +57,15 @@ def begun(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
         yield Run(process, output, log)
 
 
-def finished(module: str, flags: Sequence[object], output: Path) -> Run:
-    """A run that has succeeded."""
-    with begun(module, flags, output) as run:
+def completed_run(module: str, flags: Sequence[object], output: Path) -> Run:
+    """Return a finished run, after checking that it succeeded."""
+    with started_run(module, flags, output) as run:
         run.finish()
     return run
 
 
 def check_same(run: Run, reference: Run) -> None:
-    """Check that two runs made the same dataset, file by file, with the same report."""
+    """Check that two runs built the same files and the same report."""
     ours, theirs = content(run.output), content(reference.output)
     assert ours == theirs
     assert len(ours) > 5

@@ -29,12 +29,12 @@ KINDS = {
 def serve_s3(
     folder: Path, *, buckets: tuple[str, ...], access_log: Path | None = None
 ) -> Iterator[str]:
-    """Yield the address of a server that keeps objects in a folder; it ends with the block.
+    """Start a server that keeps objects in a folder; yield its address.
 
     Args:
-        folder: Where objects lie, one folder per bucket.
-        buckets: Their names.
-        access_log: Gets one line per request.
+        folder: The folder for objects, with a folder per bucket.
+        buckets: The names of the buckets.
+        access_log: A file that gets one line per request.
     """
     for bucket in buckets:
         (folder / bucket).mkdir(parents=True)
@@ -52,12 +52,12 @@ def serve_s3(
 def as_s3(
     address: str, monkeypatch: pytest.MonkeyPatch, **more: str
 ) -> Iterator[s3fs.S3FileSystem]:
-    """Make a server the S3 of this process and of the commands that it runs, by the environment.
+    """Make a server the S3 of this process and of its commands, by environment variables.
 
     Args:
-        address: Of the server, or of a proxy before it.
-        monkeypatch: Takes it back.
-        more: Further variables of the environment.
+        address: The address of the server, or of its proxy.
+        monkeypatch: Restores the environment.
+        more: More environment variables.
     """
     for name, value in {
         "AWS_ENDPOINT_URL": address,
@@ -68,13 +68,13 @@ def as_s3(
         **more,
     }.items():
         monkeypatch.setenv(name, value)
-    # fsspec caches its clients, which keep the settings they were made with.
+    # fsspec caches clients, with the settings of their creation.
     s3fs.S3FileSystem.clear_instance_cache()
     yield s3fs.S3FileSystem()
     s3fs.S3FileSystem.clear_instance_cache()
 
 
 def counted(log: Path) -> Counter[str]:
-    """Return the requests that a server has logged, by kind."""
+    """Return the number of requests in the log of a server, by kind."""
     names = re.findall(r" s3_(\w+) ", log.read_text(errors="replace"))
     return Counter(KINDS[name] for name in names if name in KINDS)

@@ -1,4 +1,4 @@
-"""Spark from the jars that `make engines` fetches: a standalone cluster, and Beam's job server."""
+"""Spark from the jars of `make engines`: a standalone cluster, and Beam's job server."""
 
 import os
 from collections.abc import Iterator
@@ -13,15 +13,15 @@ from tests.engines.java import (
     POOL,
     ROOT,
     java,
-    made,
-    names_of_machine,
+    machine_hosts,
+    make_dir,
     worker_pool,
 )
 from tests.engines.processes import Process, answers, guarded, started, wait_until
 from tests.ports import free_port
 
 HOME = ROOT / ".engines" / "spark"
-"""The value of SPARK_HOME: executors have the jars of its folder `jars` on their class path."""
+"""The value of SPARK_HOME; executors use the jars in its folder `jars`."""
 JARS = HOME / "jars"
 
 _DEPLOY = "org.apache.spark.deploy"
@@ -38,17 +38,17 @@ appender.stderr.layout.pattern = %d{HH:mm:ss.SSS} %-5p %c{1}: %m%n%ex
 
 @dataclass
 class Machine:
-    """A worker of Spark's, the executors that it has started, and a pool of Python workers."""
+    """A worker of Spark, which starts executors, and a pool of Python workers."""
 
     process: Process
     pool: Process
 
     def workers(self) -> list[psutil.Process]:
-        """The processes that run Python tasks."""
+        """Return the processes that run Python tasks."""
         return guarded(self.pool).children()
 
     def executors(self) -> list[psutil.Process]:
-        """The processes in Java that ask for them."""
+        """Return Spark's executors, which use the Python workers."""
         return guarded(self.process).children()
 
 
@@ -62,7 +62,7 @@ class Cluster:
 
     @property
     def flags(self) -> list[str]:
-        """The flags for a run on it."""
+        """The flags for a run on the cluster."""
         return [
             "--runner=PortableRunner",
             f"--job_endpoint={self.endpoint}",
@@ -77,11 +77,11 @@ class Cluster:
 @contextmanager
 def job_server(folder: Path, *, master: str = "local[2]") -> Iterator[str]:
     """Yield the endpoint of a job server with its own Spark, or for the cluster at `master`."""
-    port, log = free_port(), made(folder) / "job-server.log"
+    port, log = free_port(), make_dir(folder) / "job-server.log"
     options = [
-        "-Xmx900m", f"-Djava.io.tmpdir={made(folder / 'tmp')}", _logging(folder),
+        "-Xmx900m", f"-Djava.io.tmpdir={make_dir(folder / 'tmp')}", _logging(folder),
         "-Dspark.ui.enabled=false", "-Dspark.driver.host=127.0.0.1",
-        "-Dspark.executor.memory=512m", f"-Dspark.local.dir={made(folder / 'tmp')}",
+        "-Dspark.executor.memory=512m", f"-Dspark.local.dir={make_dir(folder / 'tmp')}",
     ]  # fmt: skip
     command = java(
         "org.apache.beam.runners.spark.SparkJobServerDriver",
@@ -97,9 +97,9 @@ def job_server(folder: Path, *, master: str = "local[2]") -> Iterator[str]:
 
 @contextmanager
 def standalone_cluster(folder: Path, *, machines: int = 2) -> Iterator[Cluster]:
-    """Yield a master, workers of one core with a pool of Python workers each, and a job server."""
+    """Yield a cluster: a master, workers of one core with a worker pool each, and a job server."""
     port, cluster = free_port(), Cluster(free_port())
-    master, log = f"spark://127.0.0.1:{port}", made(folder) / "master.log"
+    master, log = f"spark://127.0.0.1:{port}", make_dir(folder) / "master.log"
     command = java(
         f"{_DEPLOY}.master.Master", "--host", "127.0.0.1", "--port", port, "--webui-port", 0,
         options=["-Xmx256m", _logging(folder)], path=f"{JARS}/*",
@@ -119,11 +119,11 @@ def standalone_cluster(folder: Path, *, machines: int = 2) -> Iterator[Cluster]:
 
 @contextmanager
 def _machine(folder: Path, number: int, *, master: str, pool_port: int) -> Iterator[Machine]:
-    """Yield a worker of Spark's whose executors find its own pool under the name POOL."""
-    address, hosts = names_of_machine(folder, number)
+    """Yield a worker of Spark whose executors reach its own pool under the host name POOL."""
+    address, hosts = machine_hosts(folder, number)
     command = java(
         f"{_DEPLOY}.worker.Worker", "--host", "127.0.0.1", "--cores", 1, "--memory", "600m",
-        "--webui-port", 0, "--work-dir", made(folder / f"work-{number}"), master,
+        "--webui-port", 0, "--work-dir", make_dir(folder / f"work-{number}"), master,
         options=["-Xmx256m", _logging(folder)], path=f"{JARS}/*",
     )  # fmt: skip
     # The worker starts its executors with this environment, and Java takes options from it.
@@ -137,12 +137,12 @@ def _machine(folder: Path, number: int, *, master: str, pool_port: int) -> Itera
 
 
 def _environment() -> dict[str, str]:
-    # Without the version of Scala executors end at once, without a word.
+    # Without the version of Scala executors end at once, without a message.
     return {**os.environ, "SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.12"}
 
 
 def _logging(folder: Path) -> str:
-    """Return the option of Java that has Spark log to the standard error."""
+    """Return the option of Java that makes Spark log to the standard error."""
     path = folder / "log4j2.properties"
     path.write_text(_LOGGING)
     return f"-Dlog4j2.configurationFile={path}"

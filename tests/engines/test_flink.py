@@ -1,4 +1,4 @@
-"""A job on Flink: slots, processes, errors."""
+"""Jobs on Flink: slots, processes, errors."""
 
 import subprocess
 import sys
@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.inputs import write
-from tests.engines.runs import COMMON, ROOT, finished
+from tests.engines.runs import COMMON, ROOT, completed_run
 
 FILTER = """
 import os
@@ -33,7 +33,7 @@ def test_each_slot_has_a_process_that_does_its_share(
     (tmp_path / "noting.py").write_text(FILTER.format(path=str(log)))
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     own = ["--filter", "noting:note"]
-    finished("pipelines.wudao", [*flags_for(tmp_path), *own, *job_server], tmp_path / "out")
+    completed_run("pipelines.wudao", [*flags_for(tmp_path), *own, *job_server], tmp_path / "out")
     texts: defaultdict[str, int] = defaultdict(int)
     for pid in log.read_text().split():
         texts[pid] += 1

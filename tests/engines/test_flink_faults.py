@@ -1,4 +1,4 @@
-"""kill -9 on a Flink cluster: the job still ends by itself, with the bytes of a normal run.
+"""kill -9 on a Flink cluster: the job finishes by itself, with the bytes of an undisturbed run.
 
 Guarantee: `kill -9` of a worker or machine of a Flink cluster changes no byte.
 """
@@ -13,7 +13,7 @@ import pytest
 from tests.engines.flink import Cluster, Manager
 from tests.engines.inputs import write
 from tests.engines.processes import guarded, wait_until
-from tests.engines.runs import Run, begun, check_same, finished
+from tests.engines.runs import Run, check_same, completed_run, started_run
 from tests.pipelines.metrics import check_metrics
 from tests.pipelines.runs import content
 
@@ -34,18 +34,18 @@ def flags(folder: Path) -> Sequence[object]:
 
 @pytest.fixture(scope="module")
 def reference(folder: Path, flags: Sequence[object]) -> Run:
-    return finished("pipelines.wudao", flags, folder / "reference")
+    return completed_run("pipelines.wudao", flags, folder / "reference")
 
 
 @pytest.fixture
 def run(cluster: Cluster, flags: Sequence[object], tmp_path: Path) -> Iterator[Run]:
-    """A run that has started on the cluster that the test breaks."""
-    with begun("pipelines.wudao", [*flags, *cluster.flags], tmp_path / "out") as run:
+    """A run on the cluster that the test disturbs."""
+    with started_run("pipelines.wudao", [*flags, *cluster.flags], tmp_path / "out") as run:
         yield run
 
 
 def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
-    """Wait for the middle of a phase and return the TaskManager that runs it."""
+    """Wait for the middle of a stage, and return the TaskManager that runs it."""
 
     def done() -> int:
         return len(list((run.output / ".work" / phase).glob("[!.]*.json")))
@@ -57,7 +57,7 @@ def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
 
 
 def running(cluster: Cluster) -> bool:
-    """Whether a job is still running: the job server cancels no batch job on a cluster."""
+    """Return whether a job is running; the job server does not cancel batch jobs on a cluster."""
     ended = {"FINISHED", "CANCELED", "FAILED"}
     return any(job["state"] not in ended for job in cluster.ask("jobs/overview")["jobs"])
 
@@ -65,7 +65,7 @@ def running(cluster: Cluster) -> bool:
 def check_finishes(run: Run, reference: Run, cluster: Cluster) -> None:
     """Check that the run succeeds after a restart, with the bytes of the reference.
 
-    Flink forgets what the attempts that failed have counted; all the same each task counts once.
+    Each item must count once in the metrics, although Flink forgets the counts of failed attempts.
     """
     run.finish()
     check_same(run, reference)
@@ -91,7 +91,7 @@ def test_the_task_manager_that_carries_the_job_is_killed(
     manager.kill()
     check_finishes(run, reference, cluster)
     assert cluster.ask("overview")["taskmanagers"] == 1
-    # The pool, which is still alive, reaps workers that have ended only when it is asked to.
+    # The pool is still alive, and reaps its ended workers only on request.
     left = [worker for worker in orphans if worker.is_running()]
     assert all(worker.status() == psutil.STATUS_ZOMBIE for worker in left), "orphans run on"
 
@@ -104,6 +104,6 @@ def test_ctrl_c_ends_the_driver_and_another_engine_finishes_the_run(
     assert run.process.wait(timeout=100) == 130
     assert "stopped; the same command continues from here" in run.log.read_text()
     wait_until(lambda: not running(cluster), cluster.managers[0].process, log=run.log, seconds=400)
-    again = finished("pipelines.wudao", flags, run.output)
+    again = completed_run("pipelines.wudao", flags, run.output)
     assert "items were finished before" in again.log.read_text()
     assert content(again.output) == content(reference.output)

@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    """A server with one corpus."""
+    """A server with a corpus."""
     with serve_s3(folder, buckets=("corpora", "other")) as address:
         region = {"region_name": "us-east-1"}
         system = s3fs.S3FileSystem(
@@ -35,7 +35,7 @@ def address(folder: Path) -> Iterator[str]:
 
 @pytest.fixture
 def s3(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[s3fs.S3FileSystem]:
-    """The server as this process's S3, configured as for users: through the environment."""
+    """The server as the S3 of this process, configured by environment variables as for users."""
     with as_s3(address, monkeypatch) as system:
         yield system
 

@@ -1,4 +1,4 @@
-"""Every call to object storage fails at first, each in one of many ways: nothing else changes."""
+"""Every call to object storage first fails in a random way, without an effect on the result."""
 
 import json
 import random
@@ -36,11 +36,11 @@ pytestmark = NEEDED
 
 OFTEN = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, LOST)
 WAYS = {**dict.fromkeys(OFTEN, 5), SLOW: 2, OTHER_ETAG: 2, SILENT: 1}
-"""The faults, and how often each is chosen; a server that is silent costs a second."""
+"""The weight of each fault; a silent server costs a second."""
 
 
 def every_call(seed: int) -> Callable[[Request, int], str]:
-    """Return a proxy's fault for the first attempt at each call, and for some second ones."""
+    """Return a function with faults for first attempts of calls, and for some second ones."""
     rng = random.Random(seed)
     seen: Counter[tuple[str, str, str]] = Counter()
 
@@ -57,7 +57,7 @@ def every_call(seed: int) -> Callable[[Request, int], str]:
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Proxy, Path]]:
-    """A server with the sample in its bucket, behind a proxy; nobody waits long to try again."""
+    """A server with the sample in a bucket, behind a proxy, with short waits before retries."""
     with serve_s3(tmp_path / "s3", buckets=("bucket",)) as server, proxied(server) as proxy:
         once = {"read_timeout": 1, "retries": {"total_max_attempts": 1}}
         monkeypatch.setitem(fsspec.config.conf, "s3", {"config_kwargs": once})
@@ -71,9 +71,9 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pr
 
 
 def finished(command: Callable[[list[str]], int], flags: list[str]) -> int:
-    """Run a command until it succeeds; return how often it was refused.
+    """Run a command until it succeeds; return the number of refusals.
 
-    An input with the etag of another object has changed, as far as anyone can see: that is refused.
+    An input with the etag of another object counts as changed, and is refused.
     """
     for refusals in range(12):
         code = command(flags)
@@ -87,7 +87,7 @@ THIRD = "s3://bucket/in/part-3.json"
 
 
 def through_its_life(output: str, bucket: s3fs.S3FileSystem) -> int:
-    """Make a dataset, add a file, remove documents, compact; return how often it was refused."""
+    """Build a dataset, append a file, remove documents, compact; return the number of refusals."""
     flags = ["--input", "s3://bucket/in", "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}"]
     flags += ["--split-bytes", "60000", "--shards", "2", "--keep-dropped"]
     flags += ["--append", "--output", output]

@@ -1,7 +1,7 @@
-"""Datasets whose input, output, segments and rejects are on a real S3 server.
+"""Datasets with input, output, segments and rejects on a real S3 server.
 
 Guarantee: On S3 the bytes are the same, through dropped connections, 5xx and time-outs, and from
-parts that several machines mapped.
+parts that several machines processed.
 """
 
 import itertools
@@ -43,7 +43,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def proxy(folder: Path) -> Iterator[Proxy]:
-    """A server with a bucket that holds the sample, behind a proxy without faults."""
+    """A server with the sample in a bucket, behind a proxy without faults."""
     with serve_s3(folder, buckets=("bucket",)) as server, proxied(server) as proxy:
         cut_sample(folder / "bucket" / "in", files=11)
         yield proxy
@@ -51,7 +51,7 @@ def proxy(folder: Path) -> Iterator[Proxy]:
 
 @pytest.fixture
 def environment(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """The server as this process's S3, and that of the commands it runs."""
+    """The server as the S3 of this process and of its commands."""
     soon = '{"config_kwargs": {"read_timeout": 2}}'
     with as_s3(proxy.address, monkeypatch, FSSPEC_S3=soon):
         proxy.requests.clear()
@@ -62,7 +62,7 @@ def environment(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The files of the same dataset, read from and written to a disk."""
+    """The files of the same dataset, built from and on a disk."""
     disk = tmp_path_factory.mktemp("disk")
     output, source = disk / "ds", cut_sample(disk / "in", files=11)
     done = run(str(output), source=str(source))
@@ -152,7 +152,7 @@ def test_storage_that_keeps_failing_is_reported(
     name = f"down{len(message)}"
     flags = command(f"s3://bucket/{name}")[3:]
     environment.fault = fault
-    from pipelines.job.command import completed  # noqa: PLC0415 - loaded late, as a command does
+    from pipelines.job.command import completed  # noqa: PLC0415 - commands import it late, too
 
     options = completed(CORPUS.options.parse(flags, "pipelines.wudao"), CORPUS)
     with pytest.raises(UserError, match=message):

@@ -1,4 +1,4 @@
-"""Every engine makes the same dataset, file by file, by the commands that a user runs.
+"""Every engine builds the same dataset, file by file, with the commands of a user.
 
 Guarantee: The dataset has the same bytes on DirectRunner, Prism, Flink and Spark, in a job server
 or a cluster.
@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.engines.inputs import write
-from tests.engines.runs import Run, check_same, finished
+from tests.engines.runs import Run, check_same, completed_run
 
 CORPORA = ("wudao", "pile", "fineweb")
 BY_DAY = (
@@ -26,7 +26,7 @@ BY_NIGHT = (
     ("job_server", "mixed"),
     ("spark_session", "mixed"),
 )
-"""Engines and what they read."""
+"""Engines, and the corpora that they read."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def commands(folder: Path) -> Mapping[str, Sequence[object]]:
-    """Module and flags of a run by corpus; `mixed` is all three as sources of one run."""
+    """The module and flags of a run by corpus; `mixed` has all three corpora as sources."""
     paths = {name: write(name, folder / name) for name in CORPORA}
     single = {
         name: [f"pipelines.{name}", "--input", path, "--split-bytes", "5000", "--shards", "16"]
@@ -49,14 +49,14 @@ def commands(folder: Path) -> Mapping[str, Sequence[object]]:
 
 @pytest.fixture(scope="module")
 def reference(folder: Path, commands: Mapping[str, Sequence[object]]) -> Callable[[str], Run]:
-    """Returns the run of a corpus in one process, made on first use."""
-    made: dict[str, Run] = {}
+    """A function that returns the run of a corpus in one process, after running it once."""
+    make_dir: dict[str, Run] = {}
 
     def get(corpus: str) -> Run:
-        if corpus not in made:
+        if corpus not in make_dir:
             module, *flags = commands[corpus]
-            made[corpus] = finished(str(module), flags, folder / "reference" / corpus)
-        return made[corpus]
+            make_dir[corpus] = completed_run(str(module), flags, folder / "reference" / corpus)
+        return make_dir[corpus]
 
     return get
 
@@ -79,7 +79,7 @@ def test_the_reference_has_many_tasks_and_duplicates(
 
 @pytest.fixture
 def beam(request: pytest.FixtureRequest) -> Sequence[str]:
-    """The flags for the engine with the name that the test gives."""
+    """The flags for the engine that the test names."""
     local = request.param.partition(" worker")[0]
     return ["--workers", local] if local.isdigit() else request.getfixturevalue(request.param)
 
@@ -98,5 +98,5 @@ def test_every_engine_makes_the_same_files(
 ) -> None:
     expected = reference(corpus)
     module, *flags = commands[corpus]
-    run = finished(str(module), [*flags, *beam], tmp_path / "out")
+    run = completed_run(str(module), [*flags, *beam], tmp_path / "out")
     check_same(run, expected)

@@ -12,7 +12,7 @@ import pytest
 from tests.engines import spark
 from tests.engines.inputs import write
 from tests.engines.processes import wait_until
-from tests.engines.runs import Run, begun, check_same, finished
+from tests.engines.runs import Run, check_same, completed_run, started_run
 
 pytestmark = pytest.mark.nightly
 
@@ -25,7 +25,7 @@ def flags(tmp_path_factory: pytest.TempPathFactory) -> Sequence[object]:
 
 @pytest.fixture
 def run(spark_cluster: spark.Cluster, flags: Sequence[object], tmp_path: Path) -> Iterator[Run]:
-    with begun("pipelines.wudao", [*flags, *spark_cluster.flags], tmp_path / "out") as run:
+    with started_run("pipelines.wudao", [*flags, *spark_cluster.flags], tmp_path / "out") as run:
         yield run
 
 
@@ -49,4 +49,4 @@ def test_a_process_is_killed_in_the_map(
     killed.kill()
     log = run.finish()
     assert "map 100 %" in log
-    check_same(run, finished("pipelines.wudao", flags, tmp_path / "reference"))
+    check_same(run, completed_run("pipelines.wudao", flags, tmp_path / "reference"))

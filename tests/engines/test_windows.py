@@ -1,4 +1,4 @@
-"""Windows of a stream on engines: every row in one generation, whatever is killed."""
+"""Windows of a stream on engines: every row is in one generation, whatever is killed."""
 
 import json
 import os
@@ -20,14 +20,14 @@ from tests.pipelines.runs import shipped
 from tests.pipelines.write.pipes import TOKENIZER
 
 ROWS = round(WINDOW / STEP) * BATCH
-"""Of a window."""
+"""The number of rows per window."""
 
 
 @contextmanager
 def streaming(
     output: Path, start: int, windows: int, flags: Sequence[object], *, log: str = ""
 ) -> Iterator[tuple[Process, Path]]:
-    """Yield the driver of a pipeline, and its log."""
+    """Start a pipeline; yield its driver and its log."""
     path = output.with_name(f"{output.name}{log}.log")
     command = [sys.executable, "-m", "tests.engines.windowed", output, start, windows * WINDOW]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -36,7 +36,7 @@ def streaming(
 
 
 def next_window() -> int:
-    """When the next window begins but one: the pipeline is there by then."""
+    """Return the start of the window after the next one, when the pipeline is ready."""
     return (int(time.time()) // WINDOW + 2) * WINDOW
 
 
@@ -51,7 +51,7 @@ def wait_for(run: tuple[Process, Path], output: Path, number: int) -> None:
 
 
 def finish(run: tuple[Process, Path]) -> str:
-    """Wait for the end of a pipeline, and return its output."""
+    """Wait for the end of a pipeline, and check that it succeeded."""
     process, log = run
     code = process.wait(timeout=200)
     said = log.read_text(errors="replace")
@@ -60,7 +60,7 @@ def finish(run: tuple[Process, Path]) -> str:
 
 
 def check_once(output: Path, start: int, windows: int) -> Manifest:
-    """Check that each window is one generation, each row in one, with the bytes of bounded ones."""
+    """Check that each window is one generation, with the bytes of a bounded pipeline."""
     manifest = read_manifest(output)
     ends = []
     for generation in manifest.generations:
@@ -132,8 +132,8 @@ def test_the_example_of_files_that_arrive(prism: Sequence[str], tmp_path: Path) 
 
 @pytest.fixture
 def flink(cluster: Cluster) -> Sequence[object]:
-    # With checkpoints Flink's runner keeps sources that have nothing to do, and what a splittable
-    # DoFn then puts off never comes.
+    # With checkpoints Flink's runner keeps idle sources running, and then never resumes the
+    # deferred work of a splittable DoFn.
     stream = ["--checkpointing_interval=2000", "--shutdown_sources_after_idle_ms=0"]
     return [*cluster.flags, *stream]
 

@@ -1,7 +1,7 @@
-"""Rows in windows as a script of its own: OUTPUT START SECONDS, then Beam's flags.
+"""A pipeline of rows in windows, as a script: OUTPUT START SECONDS, then Beam's flags.
 
-Ten rows per second come from START on (seconds since 1970), each at its own time. With numbers of
-windows instead of flags the rows of each are a bounded pipeline, one after the other.
+From START (seconds since 1970) ten rows per second arrive. With numbers of windows instead of flags
+the script runs a bounded pipeline for the rows of each window.
 """
 
 import random
@@ -19,19 +19,19 @@ from pipelines.transforms import Clean, FromRows, WriteDataset
 from tests.pipelines.write.pipes import TOKENIZER
 
 WINDOW = 6
-"""Seconds."""
+"""The seconds of a window."""
 
 STEP = 0.5
-"""Seconds between impulses."""
+"""The seconds between impulses."""
 
 BATCH = 5
-"""Rows of an impulse."""
+"""The rows per impulse."""
 
 _WORDS = ("mill", "river", "bridge", "bell", "garden", "lamp", "harbour", "field")
 
 
 def stream(output: str, start: int, seconds: int, flags: Sequence[str]) -> None:
-    """Write the rows as they come."""
+    """Write the rows of a stream."""
     options = beam.PipelineOptions(ready_for_engine(flags), streaming=True)
     pipeline = beam.Pipeline(options=options)
     write(pipeline | PeriodicImpulse(start, start + seconds, STEP), output, start)
@@ -39,7 +39,7 @@ def stream(output: str, start: int, seconds: int, flags: Sequence[str]) -> None:
 
 
 def append(output: str, start: int, windows: Sequence[int]) -> None:
-    """Write the rows of some windows, each by a pipeline that ends."""
+    """Write the rows of some windows, each in a bounded pipeline."""
     for window in windows:
         pipeline = beam.Pipeline(runner=beam.FnApiRunner())
         first = start + window * WINDOW
@@ -51,7 +51,7 @@ def append(output: str, start: int, windows: Sequence[int]) -> None:
 
 
 def write(moments: Any, output: str, start: int) -> None:
-    """Make rows of moments, and a dataset of their windows."""
+    """Turn times into rows, and write their windows to a dataset."""
     row_type = beam.RowTypeConstraint.from_fields([("text", str), ("number", int)])
     rows = (
         moments
@@ -65,14 +65,14 @@ def write(moments: Any, output: str, start: int) -> None:
 
 
 def rows_at(moment: Any, start: int) -> Iterator[Any]:
-    """Yield the rows of a moment."""
+    """Yield the rows of a time."""
     first = round((float(moment) - start) / STEP) * BATCH
     for number in range(first, first + BATCH):
         yield beam.Row(text=text_of(number), number=number)
 
 
 def text_of(number: int) -> str:
-    """The text of a row, which the one after an even one shares."""
+    """Return the text of a row; two rows in succession share one."""
     return " ".join(random.Random(number // 2).choices(_WORDS, k=20))
 
 

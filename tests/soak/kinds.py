@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.soak.damage_file import damage_dataset, damage_input, damage_work, finish
-
 from tests.soak.case import Case, file_hashes, flags_of, hashes_and_figures
 from tests.soak.check import Failure, OracleState, check_dataset, check_equal
+from tests.soak.damage import damage_dataset, damage_input, damage_work, finish
 from tests.soak.dataset import PlainDataset
 from tests.soak.growth import add_generations, check_compacted, remove_some
 from tests.soak.loader import check_reading
