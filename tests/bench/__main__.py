@@ -1,7 +1,7 @@
-"""Measurements for people: `make bench`, `make bench ARGS="--only workers --megabytes 2000"`.
+"""Benchmarks: `make bench`, `make bench ARGS="--only workers --megabytes 2000"`.
 
-Input is made under build/bench and kept for the next time. Nothing is asserted: figures depend on
-the machine, so each comes with its command, machine and date.
+Inputs are written to build/bench, and reused. Nothing is asserted, because figures depend on the
+machine; each table has its command, machine and date.
 """
 
 import argparse
@@ -16,50 +16,50 @@ from tests.bench import blanks, dedup, generating, loaders, rivals, rules, worke
 from tests.bench.table import machine
 from tests.evidence_page import record
 
-QUESTIONS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
+BENCHMARKS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
     "rivals": (
         "The pipeline compared with datatrove's",
-        lambda asked: rivals.measure(asked.python),
+        lambda arguments: rivals.measure(arguments.python),
     ),
     "rules": (
         "Rules, compared with datatrove's own filters",
-        lambda asked: rules.measure(asked.lid_model),
+        lambda arguments: rules.measure(arguments.lid_model),
     ),
     "workers": (
         "Memory and speed of python -m pipelines.wudao",
-        lambda asked: workers.measure(asked.megabytes),
+        lambda arguments: workers.measure(arguments.megabytes),
     ),
-    "dedup": ("Dedup of generated documents", lambda asked: dedup.measure(asked.documents)),
+    "dedup": ("Dedup of generated documents", lambda arguments: dedup.measure(arguments.documents)),
     "append": (
         "Dedup of 100,000 new documents against generated earlier ones",
-        lambda asked: dedup.measure_append(asked.existing or dedup.EXISTING),
+        lambda arguments: dedup.measure_append(arguments.existing or dedup.EXISTING),
     ),
     "dedup-found": (
         "Planted near-duplicates found, compared with datatrove",
-        lambda asked: dedup.compare(asked.python),
+        lambda arguments: dedup.compare(arguments.python),
     ),
     "loaders": (
         "Causal windows per second, compared with other loaders",
-        lambda asked: loaders.measure(asked.python),
+        lambda arguments: loaders.measure(arguments.python),
     ),
     "blanks": ("GLM windows to rows with blanks", lambda _: blanks.measure()),
     "generate": ("Tokens written a second", lambda _: generating.measure()),
 }
-"""Title of each table by its name, and the function that returns the table."""
+"""The title of each table, and the function that returns the table, by name."""
 
 
 def main() -> None:
-    """Print a table for each question asked."""
-    asked = _arguments()
+    """Print the tables of all benchmarks, or of those that --only names."""
+    arguments = _arguments()
     silence_beam()
-    for name in asked.only or QUESTIONS:
-        title, measure = QUESTIONS[name]
+    for name in arguments.only or BENCHMARKS:
+        title, measure = BENCHMARKS[name]
         words = [word for word in sys.argv[1:] if word != "--write"]
         command = shlex.join(["python", "-m", "tests.bench", *words])
         print(f"\n{title}\n{command}: {name}\n{machine()}", flush=True)
-        table = measure(asked)
+        table = measure(arguments)
         print(table, flush=True)
-        if asked.write:
+        if arguments.write:
             record(title, f"{command}: {name}\n{machine()}\n{table}")
 
 
@@ -68,8 +68,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--only",
         action="append",
-        choices=tuple(QUESTIONS),
-        help="one question; repeat it for several. Default: all",
+        choices=tuple(BENCHMARKS),
+        help="one benchmark; may be repeated. Default: all",
     )
     parser.add_argument(
         "--megabytes",
@@ -81,28 +81,26 @@ def _arguments() -> argparse.Namespace:
         "--documents",
         type=int,
         default=1_000_000,
-        help="documents of the dedup question. Default: 1,000,000",
+        help="number of documents of dedup. Default: 1,000,000",
     )
     parser.add_argument(
         "--existing",
         type=int,
         action="append",
-        help="earlier documents of the append question, 368 bytes of disk each; repeat it. "
+        help="number of earlier documents of append, with 368 bytes of disk each; may be repeated. "
         "Default: 0, 1,000,000 and 10,000,000",
     )
     parser.add_argument(
         "--lid-model",
         type=Path,
-        help="the model of languages in rules, such as lid.176.bin. Default: the installed one",
+        help="the language model of rules, such as lid.176.bin. Default: the installed one",
     )
     parser.add_argument(
         "--python",
         default=sys.executable,
-        help="an interpreter with datatrove and other loaders, to compare with. Default: this",
+        help="an interpreter with datatrove and other loaders. Default: this one",
     )
-    parser.add_argument(
-        "--write", action="store_true", help="put the figures on the page docs/evidence.md"
-    )
+    parser.add_argument("--write", action="store_true", help="write the tables to docs/evidence.md")
     return parser.parse_args()
 
 

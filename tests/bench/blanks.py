@@ -1,4 +1,4 @@
-"""How fast GLM windows become rows with blanks."""
+"""The speed of turning GLM windows into rows with blanks."""
 
 import statistics
 import time
@@ -14,11 +14,11 @@ POSITIONS = 512
 BATCH_SIZES = (16, 64)
 ROUNDS = 9
 SECONDS = 0.3
-"""Of a round."""
+"""The seconds of a round."""
 SPECIAL = {"eos": 0, "cls": 1, "mask": 2, "smask": 3, "gmask": 4, "sop": 5, "eop": 6, "dblock": 7}
 SIZE = 50_048
 STOP = 8
-"""The one token that ends a sentence, every 20 tokens."""
+"""The only token that ends a sentence; it comes every 20 tokens."""
 
 CASES: Mapping[str, tuple[int, Mapping[str, float]]] = {
     "bert": (1, {"bert_prob": 1, "sentence_prob": 0}),
@@ -28,11 +28,11 @@ CASES: Mapping[str, tuple[int, Mapping[str, float]]] = {
     "gpt_infill": (1, {"bert_prob": 0, "sentence_prob": 0, "infill_prob": 1}),
     "mix": (1, {"block_mask_prob": 0.1, "short_seq_prob": 0.02}),
 }
-"""Documents of a text, and options."""
+"""The number of documents per window, and the options."""
 
 
 def measure() -> str:
-    """Return the table of samples per second of CPU, all threads counted."""
+    """Return the table of samples per CPU second of all threads."""
     rows = []
     for name, (documents, values) in CASES.items():
         options = BlankOptions(**{"block_mask_prob": 0, "short_seq_prob": 0, **values})  # type: ignore[arg-type]  # none of them is for the flags
@@ -73,10 +73,10 @@ def _rates(batch: Batch, options: BlankOptions) -> list[float]:
     sources = np.zeros(number, np.int64)
     rates, first = [], 0
     for _ in range(ROUNDS + 1):
-        made, begin, cpu = 0, time.perf_counter(), time.process_time()
+        num_samples, begin, cpu = 0, time.perf_counter(), time.process_time()
         while time.perf_counter() - begin < SECONDS:
             keys = np.arange(first, first + number, dtype=np.uint64)
             maker(batch, keys, sources=sources)
-            first, made = first + number, made + number
-        rates.append(made / (time.process_time() - cpu))
+            first, num_samples = first + number, num_samples + number
+        rates.append(num_samples / (time.process_time() - cpu))
     return rates[1:]  # the first warms up

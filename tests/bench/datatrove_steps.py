@@ -1,4 +1,4 @@
-"""datatrove's own filters and pipelines, run by an interpreter that has datatrove.
+"""datatrove's filters and pipelines, run by an interpreter that has datatrove.
 
     python tests/bench/datatrove_steps.py minhash FOLDER OUTPUT
     python tests/bench/datatrove_steps.py RECIPE INPUT.jsonl.zst OUTPUT TOKENIZER.json LID_MODEL
@@ -38,7 +38,7 @@ from datatrove.utils import lid
 from datatrove.utils.hashing import HashConfig
 
 MINHASH = MinhashConfig(hash_config=HashConfig(hash_fc="sha1"))
-"""14 buckets of 8, 5-grams: FineWeb's. Its usual hash fails with a recent xxhash."""
+"""FineWeb's 14 buckets of 8 hashes of 5-grams; datatrove's default hash fails with new xxhash."""
 
 
 def filters(recipe: str) -> Sequence[Any]:
@@ -84,7 +84,7 @@ def _fineweb2(language: str = "cmn_Hani") -> Sequence[Any]:
 
 
 class Signatures(MinhashDedupSignature):
-    """Signs every document and passes it on; the signatures are not written."""
+    """Computes the signature of every document, without writing it."""
 
     def run(self, data: Any, *_: Any, **__: Any) -> Iterator[Any]:
         """Yield the documents."""
@@ -97,7 +97,7 @@ class Signatures(MinhashDedupSignature):
 
 def run_recipe(recipe: str, source: Path, output: str, tokenizer: str, model: str) -> None:
     """Read, identify the language, filter and tokenize."""
-    # It would download lid.176.bin; both pipelines are to use the model given.
+    # Both pipelines use the given model; datatrove would download lid.176.bin.
     lid.cached_asset_path_or_download = lambda *_, **__: model
     signed = [Signatures(f"{output}/signatures", MINHASH)] if recipe == "fineweb" else []
     reader = JsonlReader(

@@ -1,12 +1,12 @@
-"""Dedup of generated documents: time, memory, and duplicates found compared with datatrove.
+"""Dedup of generated documents: time, memory, and the duplicates found, compared with datatrove.
 
-The first two tables need no text: signatures are made up, a segment of them per 100,000 documents,
-with 5 % exact and 5 % near-duplicates anywhere, and dedup runs on the files that the map would
-leave. The third signs real documents and planted versions of them with both implementations.
+The first two tables need no text. They generate signatures, a segment per 100,000 documents, with
+5 % exact and 5 % near-duplicates anywhere, and run dedup on the files that ProcessSplits would
+write. The third runs both implementations on real documents and planted versions of them.
 
     python -m tests.bench.dedup FOLDER DEDUP CLUSTERS WORKERS
 
-runs dedup of a folder in a process of its own.
+runs dedup of a folder in a separate process.
 """
 
 import itertools
@@ -48,25 +48,25 @@ from shards.manifest import WORK
 from shards.range import EVERYTHING
 from shards.storage.files import files
 from shards.text_hash import text_hashes
-from tests.bench.inputs import NO_REAL_TEXT, REAL_TEXT, Text, emptied, english, made
-from tests.bench.spent import spend
+from tests.bench.cost import run_measured
+from tests.bench.inputs import NO_REAL_TEXT, REAL_TEXT, Text, cached_folder, english, fresh_path
 from tests.bench.table import render
 from tests.pipelines.dedup.plain import sign, signatures_of
 
 SCRIPT = Path(__file__).with_name("datatrove_steps.py")
 GENERATION = "g0001-00000000"
 NEW, EXISTING = 100_000, (0, 1_000_000, 10_000_000)
-"""Documents of an append, and before it."""
+"""The numbers of documents of an append, and of earlier documents."""
 NUM_PLANTED, NUM_SEGMENTS = 3000, 7
 SEGMENT_DOCUMENTS = 100_000
 CASES = (("exact", 1), ("minhash", 1), ("minhash", 2))
-"""--dedup, workers."""
+"""The value of --dedup, and the number of workers."""
 
 
 def measure(num_documents: int) -> str:
     """Return the table of seconds and memory for a number of documents."""
     ids = range(num_documents)
-    folder = made(f"dedup-{num_documents}", lambda to: generate(to, ids, num_documents))
+    folder = cached_folder(f"dedup-{num_documents}", lambda to: generate(to, ids, num_documents))
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
     rows = [[" ".join(map(str, case)), *_dedup_in_process(folder, *case)] for case in CASES]
     head = ("--dedup, --workers", *FIGURES)
@@ -75,14 +75,14 @@ def measure(num_documents: int) -> str:
 
 
 def generate(folder: Path, ids: range, total: int) -> None:
-    """Write the files of segments and a plan, as the map would, of some of `total` documents."""
+    """Write the segments and the index of some of `total` documents, like ProcessSplits."""
     starts = range(ids.start, ids.stop, SEGMENT_DOCUMENTS)
     parts = (np.arange(at, min(at + SEGMENT_DOCUMENTS, ids.stop)) for at in starts)
     write_plan(folder, (SegmentDedup(documents(part, total)) for part in parts))
 
 
 def write_plan(folder: Path, dedupers: Iterable[SegmentDedup]) -> None:
-    """Write the files of segments, one after the other, and a plan."""
+    """Write the segments, one after the other, and their index."""
     planned = []
     for number, deduper in enumerate(dedupers):
         stem = folder / WORK / "map" / f"s{number:05}"
@@ -112,7 +112,7 @@ def write_plan(folder: Path, dedupers: Iterable[SegmentDedup]) -> None:
 
 
 def documents(ids: np.ndarray, total: int) -> pa.Table:
-    """Return documents by order, with hashes and signatures; one in ten repeats another."""
+    """Return documents by order, with hashes and signatures; one in ten duplicates another one."""
     order = order_hashes("s", "f", positions=ids, ordinals=np.zeros(len(ids), np.int32), seed=0)
     kind = sample_hashes("s", "kind", ids, seed=0) % np.uint64(20)
     other = (sample_hashes("s", "other", ids, seed=0) % np.uint64(total)).astype(np.int64)
@@ -122,7 +122,7 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
     values = values.reshape(-1, NUM_SLOTS)
     noise = sample_hashes("s", "noise", (ids[:, None] * NUM_SLOTS + slots).reshape(-1), seed=0)
     noise = noise.reshape(-1, NUM_SLOTS)
-    # Of a near-duplicate 0 to 30 % of the slots differ.
+    # In a near-duplicate 0 to 30 % of the slots differ.
     limit = (noise[:, :1] >> np.uint64(32)) * np.uint64(3) // np.uint64(10)
     differ = (kind == 1)[:, None] & ((noise & np.uint64(2**32 - 1)) < limit)
     values = np.where(differ, noise, values).astype(np.uint32)
@@ -140,32 +140,32 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
 
 
 def _dedup_in_process(folder: Path, dedup: str, workers: int) -> list[str]:
-    """Run dedup of a folder that generate() made; return FIGURES."""
+    """Run dedup of a folder that generate() wrote; return FIGURES."""
     for phase in ("dedup", "known", "drops", "merge"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
     words = (folder, dedup, workers)
-    spent = spend([sys.executable, "-m", "tests.bench.dedup", *words])
-    seconds, dropped, known = spent.out.split()
-    return [seconds, f"{spent.cpu:.1f}", f"{spent.rss / 1e6:,.0f}", dropped, known]
+    cost = run_measured([sys.executable, "-m", "tests.bench.dedup", *words])
+    seconds, dropped, known = cost.out.split()
+    return [seconds, f"{cost.cpu:.1f}", f"{cost.rss / 1e6:,.0f}", dropped, known]
 
 
 FIGURES = ("seconds", "CPU s", "RSS MB", "dropped", "known")
-"""Of `_dedup_in_process`; known: dropped because of earlier generations."""
+"""The results of `_dedup_in_process`; known: dropped because of earlier generations."""
 
 
 def measure_append(existing: Sequence[int]) -> str:
-    """Return the table of NEW documents after each number of earlier ones; tables are cold."""
+    """Return the table of NEW documents after each number of earlier ones, with a cold cache."""
     rows = []
     for number in existing:
-        folder = emptied("dedup-append")
+        folder = fresh_path("dedup-append")
         earlier = ()
         if number:
             generate(folder, range(number), number + NEW)
             found = run(folder, WudaoOptions(dedup="minhash"))
-            made = SimpleNamespace(
+            previous = SimpleNamespace(
                 name=GENERATION, signatures=found.signatures, audit=(), accounting={}
             )
-            earlier = (PreviousGeneration.of(made, dedup="minhash"),)
+            earlier = (PreviousGeneration.of(previous, dedup="minhash"),)
             shutil.rmtree(folder / WORK)
         generate(folder, range(number, number + NEW), number + NEW)
         plan = load_index(folder / WORK, (folder / "plan").read_text())
@@ -183,7 +183,7 @@ def measure_append(existing: Sequence[int]) -> str:
 
 
 def _forget(path: Path) -> None:
-    """Take a file out of the page cache."""
+    """Drop a file from the page cache."""
     descriptor = os.open(path, os.O_RDONLY)
     os.fsync(descriptor)
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -191,7 +191,7 @@ def _forget(path: Path) -> None:
 
 
 def run(folder: Path, options: WudaoOptions) -> DedupResult:
-    """Return the result of dedup of a folder that generate() made."""
+    """Return the result of dedup of a folder that generate() wrote."""
     silence_beam()
     plan = load_index(folder / WORK, (folder / "plan").read_text())
     notes = Notes(folder / WORK, "bench")
@@ -209,7 +209,7 @@ def run(folder: Path, options: WudaoOptions) -> DedupResult:
 
 
 def compare(python: str) -> str:
-    """Return the table of planted pairs found, by similarity, here and by datatrove.
+    """Return the table of planted pairs that we and datatrove find, by similarity.
 
     Args:
         python: An interpreter that has datatrove.
@@ -217,12 +217,12 @@ def compare(python: str) -> str:
     if not REAL_TEXT.exists():
         return NO_REAL_TEXT
     texts, similarity = plant(_words(english(), NUM_PLANTED))
-    ways = {
+    implementations = {
         "threshold 0.7": partial(_ours, texts, threshold=0.7),
         "threshold 0": partial(_ours, texts, threshold=0.0),
         "datatrove": partial(_datatrove, texts, python),
     }
-    found = [dropped().reshape(2, -1).any(axis=0) for dropped in ways.values()]
+    found = [dropped().reshape(2, -1).any(axis=0) for dropped in implementations.values()]
     rows = []
     for low in np.arange(0.3, 1.0, 0.1):
         mine = (similarity >= low) & (similarity < low + 0.1)
@@ -230,13 +230,14 @@ def compare(python: str) -> str:
         shares = [theory, *(pairs[mine].mean() for pairs in found)]
         cells = (f"{100 * share:.1f} %" for share in shares)
         rows.append([f"{low:.1f} to {low + 0.1:.1f}", f"{mine.sum():,}", *cells])
-    return render(("similarity", "pairs", "theory of bands", *ways), rows)
+    return render(("similarity", "pairs", "theory of bands", *implementations), rows)
 
 
 def plant(documents: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray]:
-    """Return documents, and behind them a version of each with stretches of another document.
+    """Return documents, then a version of each with a stretch of another document.
 
-    Also return float[n]: Jaccard of the words' 5-grams of document and version, 0.3 to 1.
+    Also return float[n], the Jaccard similarity of document and version by 5-grams of words, which
+    is 0.3 to 1.
     """
     rng = np.random.default_rng(0)
     texts, versions, similarity = [], [], []
@@ -256,14 +257,14 @@ def plant(documents: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray]:
 
 
 def _words(text: Text, num: int) -> list[list[str]]:
-    """Return the words of documents of 250 words each, without what is no letter."""
+    """Return the first 250 words of documents, with letters only."""
     words = (re.sub("[^a-z]+", " ", each.lower()).split()[:250] for each in text.read())
     return [*itertools.islice((each for each in words if len(each) == 250), num)]
 
 
 def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
-    """Return which texts dedup drops, in several segments."""
-    folder = emptied("dedup-planted")
+    """Return which texts our dedup drops, in several segments."""
+    folder = fresh_path("dedup-planted")
     order = order_hashes("s", "f", positions=np.arange(len(texts)),
                          ordinals=np.zeros(len(texts), np.int32), seed=0)  # fmt: skip
     high, low = text_hashes(texts)
@@ -286,11 +287,11 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
 
 def _datatrove(texts: list[str], python: str) -> np.ndarray:
     """Return which texts datatrove removes."""
-    folder = emptied("dedup-datatrove")
+    folder = fresh_path("dedup-datatrove")
     (folder / "in").mkdir(parents=True)
     lines = [json.dumps({"text": text, "id": str(at)}) for at, text in enumerate(texts)]
     (folder / "in" / "texts.jsonl").write_text("\n".join(lines))
-    spend([python, SCRIPT, "minhash", folder / "in", folder / "out"])
+    run_measured([python, SCRIPT, "minhash", folder / "in", folder / "out"])
     gone = np.zeros(len(texts), bool)
     for path in (folder / "out" / "removed").glob("*.jsonl"):
         for line in path.read_text().splitlines():
@@ -300,7 +301,7 @@ def _datatrove(texts: list[str], python: str) -> np.ndarray:
 
 
 def _main() -> None:
-    """Run dedup once, and print seconds, and documents dropped and known."""
+    """Run dedup once; print the seconds, and the numbers of dropped and known documents."""
     folder, dedup, workers = sys.argv[1:]
     started = time.monotonic()
     options = WudaoOptions(dedup=dedup, workers=int(workers))

@@ -1,4 +1,4 @@
-"""How fast models write 512 tokens from a prompt of 16, on one thread or an accelerator."""
+"""The speed of generating 512 tokens from a prompt of 16, on one thread or an accelerator."""
 
 import time
 from dataclasses import replace
@@ -19,7 +19,7 @@ BATCHES = (1, 8)
 
 
 def measure() -> str:
-    """Return the table of tokens per second: of processor time on a CPU, else by the clock."""
+    """Return the table of tokens per second: CPU seconds on a CPU, else seconds of the clock."""
     device = torch.accelerator.current_accelerator(check_available=True) or torch.device("cpu")
     on_cpu = device.type == "cpu"
     dtype, clock = (
@@ -34,7 +34,7 @@ def measure() -> str:
             model = GLM(shape).to(dtype).eval().requires_grad_(False)
         causal, rates = not shape.block_positions, []
         for batch in BATCHES:
-            for _ in range(1 if on_cpu else 2):  # the first time on an accelerator starts it
+            for _ in range(1 if on_cpu else 2):  # the first run on an accelerator warms it up
                 began = clock()
                 prompts = [_prompt(seed, causal) for seed in range(batch)]
                 fill(CachedDecoder(model, shape, device), prompts, decoding)

@@ -1,6 +1,6 @@
-"""Inputs of the measurements: real text if it is here, else that of the sample, recombined.
+"""Inputs of benchmarks: real text if it exists here, else recombined text of the sample.
 
-Files are made below build/bench, once.
+Files are written to build/bench once.
 """
 
 import itertools
@@ -25,12 +25,12 @@ REAL_TOKENIZER = DATA / "tokenizers" / "cog-pretrain.model"
 NO_REAL_TEXT = "skipped: it takes the real text of ../shared/data/bench"
 
 FINEWEB = "gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code"
-"""The quality profile of FineWeb as it was made."""
+"""The quality rules of FineWeb, as datatrove's code has them."""
 PAPERS = "gopher-repetition+gopher+c4+fineweb"
-"""The same rules as their papers give them."""
+"""The same rules, as their papers describe them."""
 FINEWEB2 = "fineweb2-zh"
 
-# WuDao's open part holds about 2.7 KB a page; a log-normal of this width has that mean.
+# A page of WuDao's open part has about 2.7 KB; this is the mean of the log-normal.
 _MEAN_BYTES, _SIGMA = 2700, 0.8
 # One or a few sentences: 40 characters or more, then to the next end of a sentence.
 _PASSAGE = re.compile(r".{40,}?(?:[。！？!?\n]+|$)|.+$", re.DOTALL)
@@ -38,7 +38,7 @@ _PASSAGE = re.compile(r".{40,}?(?:[。！？!?\n]+|$)|.+$", re.DOTALL)
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A file of documents in one language, JSON lines of `text`, with the tokenizer for it."""
+    """A file of JSON lines with `text` in one language, and the tokenizer for it."""
 
     language: str
     path: Path
@@ -51,34 +51,34 @@ class Text:
 
 
 def tokenizer() -> str:
-    """Return the spec of GLM's Chinese model, or of the sample's where that is absent."""
+    """Return the --tokenizer of GLM's Chinese model, or of the sample if that is missing."""
     return f"sentencepiece:{REAL_TOKENIZER}" if REAL_TOKENIZER.exists() else CORPUS.sample_tokenizer
 
 
 def english() -> Text:
-    """Return English documents, where REAL_TEXT exists."""
-    merges = made("gpt2", _gpt2) / "merges.txt"
+    """Return the English documents; REAL_TEXT must exist."""
+    merges = cached_folder("gpt2", _gpt2) / "merges.txt"
     path = REAL_TEXT.with_name("en.jsonl.zst")
     return Text(language="en", path=path, tokenizer=f"tiktoken:{merges}")
 
 
 def chinese() -> Text:
-    """Return Chinese documents, where REAL_TEXT exists."""
+    """Return the Chinese documents; REAL_TEXT must exist."""
     return Text(language="zh", path=REAL_TEXT, tokenizer=tokenizer())
 
 
 def _gpt2(folder: Path) -> None:
-    """Put GPT-2's merges and vocabulary into a folder, under the names that they go by."""
+    """Copy GPT-2's merges and vocabulary to a folder, under their usual names."""
     merges = DATA / "tokenizers" / "gpt2-merges.txt"
     shutil.copyfile(merges, folder / "merges.txt")
     shutil.copyfile(merges.with_name("gpt2-vocab.json"), folder / "vocab.json")
 
 
 def recombined(megabytes: int) -> Path:
-    """Return a folder of WuDao's form, ten files of this size in all.
+    """Return a folder in WuDao's format, with ten files of this total size.
 
-    Documents are passages of the seed text in random order, of log-normal length; each passage
-    comes once before any comes again. The same size gives the same bytes.
+    Documents consist of passages of the seed text in random order, and have log-normal lengths.
+    Each passage is used once before any repeats. The same size gives the same bytes.
     """
 
     def write(folder: Path) -> None:
@@ -98,7 +98,7 @@ def recombined(megabytes: int) -> Path:
             text = json.dumps(records, ensure_ascii=False, indent=4)
             (folder / f"part-{number}.json").write_text(text, "utf-8")
 
-    return made(f"recombined-{megabytes}", write)
+    return cached_folder(f"recombined-{megabytes}", write)
 
 
 def _joined(passages: Iterator[str], size: float) -> str:
@@ -110,7 +110,7 @@ def _joined(passages: Iterator[str], size: float) -> str:
 
 
 def _seed() -> Iterator[str]:
-    """Yield the real Chinese text, or the Chinese articles of the sample."""
+    """Yield the real Chinese texts, or else the Chinese articles of the sample."""
     if REAL_TEXT.exists():
         yield from chinese().read()
         return
@@ -122,8 +122,8 @@ def _seed() -> Iterator[str]:
                 yield text
 
 
-def made(name: str, write: Callable[[Path], object]) -> Path:
-    """Return a folder of build/bench, which is written the first time."""
+def cached_folder(name: str, write: Callable[[Path], object]) -> Path:
+    """Return a folder of build/bench, which is written on first use."""
     folder = FOLDER / name
     if not folder.exists():
         unfinished = folder.with_name(f"{name}.unfinished")
@@ -134,7 +134,7 @@ def made(name: str, write: Callable[[Path], object]) -> Path:
     return folder
 
 
-def emptied(name: str) -> Path:
-    """Return where a run puts its output, which is not there."""
+def fresh_path(name: str) -> Path:
+    """Return a path for the output of a run, after deleting it."""
     shutil.rmtree(FOLDER / name, ignore_errors=True)
     return FOLDER / name

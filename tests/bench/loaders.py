@@ -1,4 +1,4 @@
-"""Causal windows per second compared with other loaders, each shuffled, in its own process.
+"""Causal windows per second of our and other loaders, each shuffled and in its own process.
 
     python -m tests.bench.loaders NAME DATASET
 
@@ -36,15 +36,15 @@ LENGTH, BATCH_SIZE = 2048, 32
 SECONDS, ROUNDS = 4.0, 3
 NUM_TOKENS = 200_000_000
 MISSING = 3
-"""Exit code where the loader's package is not installed."""
+"""The exit code if the loader's package is not installed."""
 
 
 def measure(python: str) -> str:
-    """Return the table of loaders, all run by this interpreter; one it lacks is named below."""
+    """Return the table of loaders, run by an interpreter, and a line for each missing one."""
     dataset = token_data.one_shard(NUM_TOKENS)
     rows, lines = [], []
     for name in LOADERS:
-        # The first run makes what some loaders write before they read, and is not counted.
+        # The first run is not counted, because some loaders write an index or a copy first.
         runs = [_run(python, name, dataset) for _ in range(ROUNDS + 1)][1:]
         wrong = [run for run in runs if isinstance(run, str)]
         if wrong:
@@ -58,7 +58,7 @@ def measure(python: str) -> str:
 
 
 def _run(python: str, name: str, dataset: Path) -> tuple[float, ...] | str:
-    """Return the figures that a process prints last, or why there are none."""
+    """Return the figures that a process prints last, or the reason why there are none."""
     command = [python, "-m", "tests.bench.loaders", name, str(dataset)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
@@ -68,7 +68,7 @@ def _run(python: str, name: str, dataset: Path) -> tuple[float, ...] | str:
 
 
 def corpusmill(dataset: Path, *, ahead: int) -> Iterator[torch.Tensor]:
-    """trainer.loader: with its thread that reads ahead, as anyone uses it, or without."""
+    """trainer.loader, with its thread that reads ahead, which is the default, or without."""
     streams = streams_of(Dataset.open(dataset))
     sampler = Sampler(streams, seed=1, num_scatters=1, window=causal_windows(LENGTH))
     for batch in Loader(sampler, batch_size=BATCH_SIZE, ahead=ahead):
@@ -76,7 +76,7 @@ def corpusmill(dataset: Path, *, ahead: int) -> Iterator[torch.Tensor]:
 
 
 def numpy_stack(dataset: Path) -> Iterator[torch.Tensor]:
-    """numpy as it is mostly written: slices of a mapped array, stacked. It is no loader."""
+    """The usual numpy code, not a loader: stacked slices of a memory map."""
     tokens = np.memmap(stem(dataset).with_suffix(".bin"), dtype=DTYPE, mode="r")
     order = np.random.default_rng(0).permutation((len(tokens) - 1) // LENGTH) * LENGTH
     for first in cycle(range(0, len(order) - BATCH_SIZE, BATCH_SIZE)):
@@ -86,7 +86,7 @@ def numpy_stack(dataset: Path) -> Iterator[torch.Tensor]:
 
 
 def datatrove(dataset: Path) -> Iterator[torch.Tensor]:
-    """Its folder dataset, what nanotron reads with, behind torch's loader."""
+    """datatrove's folder dataset, which nanotron uses, behind torch's loader."""
     from datatrove.utils.dataset import DatatroveFolderDataset  # noqa: PLC0415  optional
 
     folder = _linked(dataset, "datatrove", "0.ds")
@@ -98,7 +98,7 @@ def datatrove(dataset: Path) -> Iterator[torch.Tensor]:
 
 
 def litdata(dataset: Path) -> Iterator[torch.Tensor]:
-    """TokensLoader behind its own data loader, shuffled by chunks."""
+    """litdata's TokensLoader behind its data loader, shuffled by chunks."""
     import litdata as lit  # noqa: PLC0415  optional
 
     folder = dataset / "litdata"
@@ -134,7 +134,7 @@ class _Tokenizer:
 
 
 def megatron(dataset: Path) -> Iterator[torch.Tensor]:
-    """GPTDataset behind torch's loader; its index is built before and only mapped."""
+    """Megatron's GPTDataset behind torch's loader; its index is built before."""
     from megatron.core.datasets import (  # noqa: PLC0415  optional
         blended_megatron_dataset_builder as blended,
     )
@@ -162,7 +162,7 @@ def megatron(dataset: Path) -> Iterator[torch.Tensor]:
 
 
 def olmo(dataset: Path) -> Iterator[torch.Tensor]:
-    """OLMo-core: its numpy dataset of fixed lengths behind its own data loader."""
+    """OLMo-core's numpy dataset of fixed lengths behind its data loader."""
     from olmo_core import data  # noqa: PLC0415  optional
     from olmo_core.data.types import NumpyDatasetDType  # noqa: PLC0415  optional
 
@@ -184,7 +184,7 @@ def olmo(dataset: Path) -> Iterator[torch.Tensor]:
 
 
 def _linked(dataset: Path, name: str, file: str) -> Path:
-    """Return a folder that has the tokens of the shard under another name."""
+    """Return a folder with the tokens of the shard under another file name."""
     folder = dataset / name
     if not folder.exists():
         folder.mkdir()
@@ -200,7 +200,7 @@ LOADERS: Mapping[str, Callable[[Path], Iterator[torch.Tensor]]] = {
 
 
 def main() -> int:
-    """Measure one loader and print; return the exit code."""
+    """Measure one loader, and print the figures; return the exit code."""
     name, dataset = sys.argv[1:]
     torch.set_num_threads(1)
     warnings.simplefilter("ignore")
@@ -213,20 +213,20 @@ def main() -> int:
         print(error.name)
         return MISSING
     first = time.perf_counter() - start
-    spent: list[float] = []
+    seconds: list[float] = []
     cpu, start = time.process_time(), time.perf_counter()
     before = start
     for batch in batches:
         assert batch.dtype == torch.int64
         assert batch.shape[0] == BATCH_SIZE
         now = time.perf_counter()
-        spent.append(now - before)
+        seconds.append(now - before)
         before = now
         if now - start > SECONDS:
             break
-    tokens = len(spent) * BATCH_SIZE * LENGTH / 1e6
+    tokens = len(seconds) * BATCH_SIZE * LENGTH / 1e6
     rates = tokens / (before - start), tokens / (time.process_time() - cpu)
-    print(json.dumps([*rates, 1e3 * sorted(spent)[len(spent) * 99 // 100], 1e3 * first]))
+    print(json.dumps([*rates, 1e3 * sorted(seconds)[len(seconds) * 99 // 100], 1e3 * first]))
     return 0
 
 

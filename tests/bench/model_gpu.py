@@ -1,10 +1,10 @@
-"""Speed of the model on a CUDA device: `python -m tests.bench.model_gpu [--model glm-large] …`.
+"""The speed of the model on a CUDA device: `python -m tests.bench.model_gpu [--model NAME] …`.
 
-One training step is forward, backward and AdamW (fused) on bf16 weights, without DeepSpeed and
-without a loader: samples of random tokens as blank infilling assembles them, 82 % text with blanks
-and 18 % targets. MFU counts what `ModelConfig.flops_per_token` counts, padding and recomputation
-left out. First the logits of FlexAttention are held against those of a dense mask; the
-memory-efficient kernel must take the mask.
+A training step is forward, backward and fused AdamW on bf16 weights, without DeepSpeed and a
+loader. The samples are random tokens in the form of blank infilling: 82 % text with blanks, 18 %
+targets. MFU counts the operations of `ModelConfig.flops_per_token`, without padding and
+recomputation. Before, the logits with FlexAttention are compared with those with a dense mask, and
+the memory-efficient kernel must accept the mask.
 """
 
 import argparse
@@ -24,31 +24,31 @@ from trainer.model.sizes import SIZES, ModelConfig
 
 WARM_UP, STEPS = 5, 20
 TARGET_SHARE = 0.18
-# Batch and assembled length: text of 512 and 1,024 tokens with its blanks, padded to 64.
+# Batch size and length: texts of 512 and 1,024 tokens with blanks, padded to a multiple of 64.
 SHAPES = {"glm-large": (32, 576), "glm-2b": (8, 1152)}
 HEAD = ("model", "mask", "dropout", "compiled", "batch", "length", "tokens/s", "MFU", "memory")
 
 
 def main() -> None:
-    """Measure and print, or say why not."""
+    """Measure and print, or print why not."""
     parser = argparse.ArgumentParser(prog="python -m tests.bench.model_gpu", description=__doc__)
     parser.add_argument("--model", action="append", choices=tuple(SHAPES))
-    parser.add_argument("--batch", type=int, help="samples a step instead of the model's own")
-    asked = parser.parse_args()
+    parser.add_argument("--batch", type=int, help="samples per step")
+    arguments = parser.parse_args()
     if not torch.cuda.is_available():
         print("skipped: no CUDA device here")
         return
     print(f"{machine()}\n{torch.cuda.get_device_name()}, PyTorch {torch.__version__}")
     print(f"FlexAttention and a dense mask differ by {difference():.1e} in logits of fp32")
     check_kernel()
-    for name in asked.model or SHAPES:
+    for name in arguments.model or SHAPES:
         size, length = SHAPES[name]
         for compiled in (False, True):
-            print(render(HEAD, rows(name, asked.batch or size, length, compiled)), flush=True)
+            print(render(HEAD, rows(name, arguments.batch or size, length, compiled)), flush=True)
 
 
 def rows(name: str, size: int, length: int, compiled: bool) -> list[Sequence[str]]:
-    """A row for each way to compute a model."""
+    """Return a row for each way to compute a model."""
     return [
         (name, mask, f"{rate:g}", "yes" if compiled else "no", str(size), str(length), *figures)
         for mask, rate in (("flex", 0.0), ("sdpa", 0.0), ("sdpa", 0.1))
@@ -57,14 +57,14 @@ def rows(name: str, size: int, length: int, compiled: bool) -> list[Sequence[str
 
 
 def with_dropout(name: str, length: int, rate: float) -> ModelConfig:
-    """A named size with positions for the length, and one rate of dropout."""
+    """Return a named size with positions for the length, and one rate of dropout."""
     return replace(SIZES[name], max_positions=length, hidden_dropout=rate, attention_dropout=rate)
 
 
 def measure(
     config: ModelConfig, size: int, length: int, mask: str, compiled: bool
 ) -> tuple[str, str, str]:
-    """Tokens per second, MFU and peak memory of training."""
+    """Return the tokens per second, MFU and peak memory of training."""
     torch.manual_seed(0)
     torch.cuda.reset_peak_memory_stats()
     with torch.device("cuda"):
@@ -91,7 +91,7 @@ def measure(
 
 
 def utilisation(config: ModelConfig, length: int, tokens_per_second: float) -> str:
-    """The share of the device's peak, where it is known."""
+    """Return the share of the device's peak, if that is known."""
     peak = peak_flops(torch.cuda.get_device_name(), torch.bfloat16)
     if peak is None:
         return "-"
@@ -100,7 +100,7 @@ def utilisation(config: ModelConfig, length: int, tokens_per_second: float) -> s
 
 
 def infilling(config: ModelConfig, size: int, length: int, *, seed: int) -> dict[str, Tensor]:
-    """A batch of random tokens in the form of blank infilling, on the device."""
+    """Return a batch of random tokens in the form of blank infilling, on the device."""
     generator = torch.Generator().manual_seed(seed)
     first = int(length * (1 - TARGET_SHARE))
     sep = torch.randint(first - 8, first + 9, (size,), generator=generator)
@@ -121,7 +121,7 @@ def infilling(config: ModelConfig, size: int, length: int, *, seed: int) -> dict
 
 
 def difference() -> float:
-    """The largest difference of logits between the two kinds of mask, over all lengths."""
+    """Return the largest difference of logits between the two kinds of mask, over all lengths."""
     config = replace(with_dropout("glm-large", 640, 0.0), num_layers=4)
     torch.manual_seed(0)
     with torch.device("cuda"):
@@ -142,10 +142,10 @@ def difference() -> float:
 
 
 def check_kernel() -> None:
-    """Check that the memory-efficient kernel takes the mask.
+    """Check that the memory-efficient kernel accepts the mask.
 
     Raises:
-        RuntimeError: it does not.
+        RuntimeError: It does not.
     """
     config = replace(with_dropout("glm-large", 576, 0.1), num_layers=1)
     with torch.device("cuda"):
@@ -153,8 +153,8 @@ def check_kernel() -> None:
     batch = infilling(config, 4, 576, seed=0)
     mask = additive(model.mask(batch["tokens"], batch["sep"], None), torch.bfloat16)
     heads = torch.randn(4, 16, 576, 64, device="cuda", dtype=torch.bfloat16)
-    asked = SDPAParams(heads, heads, heads, mask, 0.1, False, False)
-    if not can_use_efficient_attention(asked, debug=True):
+    arguments = SDPAParams(heads, heads, heads, mask, 0.1, False, False)
+    if not can_use_efficient_attention(arguments, debug=True):
         raise RuntimeError("the memory-efficient kernel does not take the mask")
 
 

@@ -1,13 +1,13 @@
-"""The whole pipeline and datatrove's: the same file, tokenizer, language model, one process.
+"""The whole pipeline and datatrove's, on the same file, tokenizer and language model, in a process.
 
-Both read, identify the language, apply the same rules and tokenize. `bare` has no rules; `fineweb`
-has FineWeb's four filters and near-duplicate signatures; `fineweb2` FineWeb-2's filters for
-Mandarin. datatrove then writes its tokens, shuffled within the file; pipelines.text also cleans,
-deduplicates and makes verified shards.
+Both read, identify the language, apply the same rules and tokenize. `bare` has no rules, `fineweb`
+FineWeb's four filters and near-duplicate signatures, `fineweb2` FineWeb-2's filters for Mandarin.
+datatrove then writes its tokens, shuffled within the file. pipelines.text also cleans,
+deduplicates, and writes verified shards.
 
-datatrove takes minutes for ten megabytes where it has rules, so there it gets the beginning of the
-file. The start of a run is measured on a few texts, the second time, when nothing is left to
-compile; and the time for LARGE megabytes is start + megabytes / rate, for both.
+With rules datatrove takes minutes for ten megabytes, so it reads only the beginning of the file.
+The start of a run is measured on a few texts, in the second run, when all is compiled. The time for
+LARGE megabytes is start + megabytes / rate for both.
 """
 
 import itertools
@@ -22,6 +22,7 @@ import zstandard
 
 from pipelines.steps.langid import installed_model
 from tests.bench import tokenizer_json
+from tests.bench.cost import Command, run_measured
 from tests.bench.inputs import (
     FINEWEB,
     FINEWEB2,
@@ -30,10 +31,9 @@ from tests.bench.inputs import (
     REAL_TEXT,
     Text,
     chinese,
-    emptied,
     english,
+    fresh_path,
 )
-from tests.bench.spent import Command, spend
 from tests.bench.table import render
 
 SCRIPT = Path(__file__).with_name("datatrove_steps.py")
@@ -42,21 +42,21 @@ import importlib.metadata, datatrove
 importlib.metadata.version('fasttext-numpy2-wheel')
 """
 COMPARED, STARTED = 500, 20
-"""Texts on which both tokenizers are compared; those of a run that is all start."""
+"""The numbers of texts for the comparison of the tokenizers, and for measuring the start."""
 SLOW_MEGABYTES, LARGE = 10, 300
-"""Text that datatrove gets where it has rules; that which the last column is for."""
+"""The megabytes that datatrove reads with rules, and those of the last column."""
 RACES: Sequence[tuple[str, str, Sequence[str]]] = (
     ("en", "bare", ("--quality", "glm")),
     ("en", "fineweb", ("--quality", f"en={FINEWEB}", "--dedup", "minhash")),
     ("zh", "bare", ("--quality", "glm")),
     ("zh", "fineweb2", ("--quality", f"zh={FINEWEB2}")),
 )
-"""Language, recipe as datatrove_steps.py calls it, and as flags of pipelines.text have it."""
+"""The language, the recipe of datatrove_steps.py, and the flags of pipelines.text for it."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """CPU seconds of the start, MB per CPU second without it, and with it for LARGE MB."""
+    """Megabytes read, CPU seconds of the start, and MB per CPU second after it."""
 
     megabytes: float
     start: float
@@ -70,8 +70,8 @@ class Figures:
 def measure(python: str) -> str:
     """Return the table of both pipelines for each recipe.
 
-    Args:
-        python: An interpreter that has datatrove with a fastText of its own.
+        Args:
+    python: An interpreter that has datatrove and fasttext-numpy2-wheel.
     """
     if not REAL_TEXT.exists():
         return NO_REAL_TEXT
@@ -86,18 +86,18 @@ def measure(python: str) -> str:
         path = tokenizer_json.write(text.tokenizer, FOLDER / "json" / f"{text.language}.json")
         tokenizers[text.language] = path
         some = [*itertools.islice(text.read(), COMPARED)]
-        alike = tokenizer_json.alike(text.tokenizer, path, some)
-        notes.append(f"{text.language}: {100 * alike:.1f} % have as many tokens in both")
+        agreement = tokenizer_json.agreement(text.tokenizer, path, some)
+        notes.append(f"{text.language}: {100 * agreement:.1f} % have as many tokens in both")
     for language, recipe, flags in RACES:
         text, tokenizer = texts[language], tokenizers[language]
 
         def theirs(of: Text, *_: str, recipe: str = recipe, tokenizer: Path = tokenizer) -> Command:
-            output = emptied("output-datatrove")
+            output = fresh_path("output-datatrove")
             return [python, SCRIPT, recipe, of.path, output, tokenizer, installed_model()]
 
         def ours(of: Text, *program: str, flags: Sequence[str] = flags) -> Command:
             words = ("--input", of.path, "--tokenizer", of.tokenizer, "--workers", "1", *flags)
-            return [sys.executable, *program, *words, "--output", emptied("output-rivals")]
+            return [sys.executable, *program, *words, "--output", fresh_path("output-rivals")]
 
         part = text if recipe == "bare" else _beginning(text, megabytes=SLOW_MEGABYTES)
         race = {"datatrove": _figures(theirs, part), "pipelines.text": _figures(ours, text)}
@@ -113,11 +113,11 @@ def measure(python: str) -> str:
 
 def _figures(command: Callable[..., Command], text: Text) -> Figures:
     start = 0.0
-    for _ in range(2):  # the first one compiles, and fills caches
-        start = spend(command(_beginning(text, texts=STARTED), "-m", "pipelines.text")).cpu
-    spent = spend(command(text, "-m", "pipelines.text"))
+    for _ in range(2):  # the first run compiles, and fills caches
+        start = run_measured(command(_beginning(text, texts=STARTED), "-m", "pipelines.text")).cpu
+    cost = run_measured(command(text, "-m", "pipelines.text"))
     megabytes = sum(len(each.encode()) for each in text.read()) / 1e6
-    return Figures(megabytes, start, megabytes / (spent.cpu - start))
+    return Figures(megabytes, start, megabytes / (cost.cpu - start))
 
 
 def _beginning(text: Text, *, texts: int | None = None, megabytes: float = LARGE) -> Text:

@@ -1,8 +1,8 @@
-"""Rules by themselves, and datatrove's own filters, on the same slices of text.
+"""Our rules and datatrove's filters, on the same slices of text.
 
-Every slice is new text. A slow way takes part until it has had its time, then the other continues
-without it. datatrove's filters stop at the first rule that a text breaks; ours work out every
-metric of every rule.
+Every slice is new text. A slow implementation stops when its time is up, while the other continues.
+datatrove's filters stop at the first rule that a text breaks; ours compute every metric of every
+rule.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ from tests.bench.table import render
 
 SLICE_BYTES = 500_000
 TURNS = 8
-"""CPU seconds after which a way takes no more slices."""
+"""The CPU seconds after which an implementation gets no more slices."""
 FEW_CHARS = 1024
 FIRST = ["Loads what is loaded on first use. 第一次使用时才加载。"]
 
@@ -29,15 +29,15 @@ Work = Callable[[Sequence[str]], object]
 
 
 @dataclass
-class Way:
-    """One way to do the same work, with the bytes and CPU seconds it has had."""
+class Implementation:
+    """An implementation, with the bytes that it has processed and its CPU seconds."""
 
     work: Work
     seconds: float = 0.0
     num_bytes: int = 0
 
-    def turn(self, texts: Sequence[str], num_bytes: int) -> None:
-        """Work on a slice, unless the time is up."""
+    def process(self, texts: Sequence[str], num_bytes: int) -> None:
+        """Process a slice, unless the time is up."""
         if self.seconds < TURNS:
             started = time.process_time()
             self.work(texts)
@@ -46,39 +46,39 @@ class Way:
 
     @property
     def rate(self) -> str:
-        """MB per CPU second."""
+        """The MB per CPU second."""
         return f"{self.num_bytes / 1e6 / self.seconds:.3g}"
 
 
 def measure(model: Path | None) -> str:
     """Return the table of rates.
 
-    Args:
-        model: A model of languages; None for the installed one.
+        Args:
+    model: A language model; None for the installed one.
     """
     if not REAL_TEXT.exists():
         return NO_REAL_TEXT
     texts = {"en": english(), "zh": chinese()}
     rows = []
-    for name, language, load in _questions(model):
-        ways = {"ours": Way(load())}
-        ways["ours"].work(FIRST)
+    for name, language, load in _rows(model):
+        implementations = {"ours": Implementation(load())}
+        implementations["ours"].work(FIRST)
         if (recipe := DATATROVE.get(name)) and importlib.util.find_spec("datatrove"):
-            ways["datatrove"] = Way(_datatrove(recipe))
+            implementations["datatrove"] = Implementation(_datatrove(recipe))
         for part, num_bytes in _slices(texts[language].read()):
-            for each in ways.values():
-                each.turn(part, num_bytes)
-        rates = [each.rate for each in ways.values()]
+            for each in implementations.values():
+                each.process(part, num_bytes)
+        rates = [each.rate for each in implementations.values()]
         rows.append([name, language, *rates, *[""] * (2 - len(rates))])
     return render(("MB per CPU second", "", "ours", "datatrove"), rows)
 
 
 DATATROVE: Mapping[str, str] = {FINEWEB: "fineweb", FINEWEB2: "fineweb2"}
-"""The recipes of datatrove_steps.py that profiles stand for."""
+"""The recipe of datatrove_steps.py for a profile."""
 
 
-def _questions(model: Path | None) -> Iterator[tuple[str, str, Callable[[], Work]]]:
-    """Yield names, languages, and what loads the work of each."""
+def _rows(model: Path | None) -> Iterator[tuple[str, str, Callable[[], Work]]]:
+    """Yield a name, a language, and a function that loads the rules, for each row."""
     profiles = [("en", spec) for spec in (FINEWEB, PAPERS, *PAPERS.split("+"))]
     for language, spec in (*profiles, ("zh", FINEWEB2)):
         yield spec, language, lambda of=language, spec=spec: _rules(of, spec)
@@ -102,7 +102,7 @@ def _fingerprints(near: bool) -> Work:
 
 
 def _datatrove(recipe: str) -> Work:
-    """Return datatrove's filters, one after the other until one drops the text."""
+    """Return a function that applies datatrove's filters until one drops the text."""
     from datatrove.data import Document  # noqa: PLC0415  optional
 
     from tests.bench.datatrove_steps import filters  # noqa: PLC0415  imports datatrove
@@ -118,7 +118,7 @@ def _datatrove(recipe: str) -> Work:
 
 
 def _slices(documents: Iterator[str]) -> Iterator[tuple[list[str], int]]:
-    """Yield texts of SLICE_BYTES and their size, and in the end nothing less than that."""
+    """Yield slices of SLICE_BYTES and their sizes; a smaller rest is left out."""
     texts: list[str] = []
     num_bytes = 0
     for text in documents:

@@ -1,4 +1,4 @@
-"""A dataset of made-up tokens under build/bench, made once."""
+"""A dataset of random tokens in build/bench, written once."""
 
 from pathlib import Path
 
@@ -7,13 +7,13 @@ import pyarrow as pa
 
 from shards.manifest import SourceEntry, write_manifest
 from shards.writer import write_shard
-from tests.bench.inputs import made
+from tests.bench.inputs import cached_folder
 from tests.shards.datasets import manifest_of
 
 EOS = 0
 VOCABULARY = 50_304
 MEAN_TOKENS = 738
-"""Tokens of a document, as in the C4 text that published figures of loaders are of."""
+"""The mean tokens of a document, as in C4, which published benchmarks of loaders use."""
 DTYPE = np.dtype("<u2")
 
 _GENERATION = "g0001-00000000"
@@ -21,11 +21,13 @@ _GENERATION = "g0001-00000000"
 
 def one_shard(num_tokens: int) -> Path:
     """Return a dataset of one shard with a number of random tokens."""
-    return made(f"tokens-{num_tokens // 1_000_000}M", lambda folder: _write(folder, num_tokens))
+    return cached_folder(
+        f"tokens-{num_tokens // 1_000_000}M", lambda folder: _write(folder, num_tokens)
+    )
 
 
 def stem(dataset: Path) -> Path:
-    """Return where the shard of such a dataset lies."""
+    """Return the path of the shard of the dataset, without its ending."""
     return dataset / _GENERATION / "text" / "00000"
 
 

@@ -1,4 +1,4 @@
-"""The bench's tokenizers as tokenizer.json, which is what datatrove takes."""
+"""The tokenizers of benchmarks as tokenizer.json, for datatrove."""
 
 from pathlib import Path
 
@@ -9,19 +9,19 @@ from pipelines.tokenizers.tokenizer import load_tokenizer
 
 
 def write(spec: str, path: Path) -> Path:
-    """Write the tokenizer of a `--tokenizer` spec, GPT-2's or a BPE of SentencePiece, to a path."""
+    """Write the tokenizer of a `--tokenizer` value, GPT-2's or a SentencePiece BPE, to a path."""
     kind, _, name = spec.partition(":")
-    made = _gpt2(Path(name)) if kind == "tiktoken" else _sentencepiece(Path(name))
-    made.add_special_tokens(["<|endoftext|>"])
+    tokenizer = _gpt2(Path(name)) if kind == "tiktoken" else _sentencepiece(Path(name))
+    tokenizer.add_special_tokens(["<|endoftext|>"])
     path.parent.mkdir(parents=True, exist_ok=True)
-    made.save(str(path))
+    tokenizer.save(str(path))
     return path
 
 
 def _gpt2(merges: Path) -> Tokenizer:
-    made = Tokenizer(models.BPE.from_file(str(merges.with_name("vocab.json")), str(merges)))
-    made.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
-    return made
+    tokenizer = Tokenizer(models.BPE.from_file(str(merges.with_name("vocab.json")), str(merges)))
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    return tokenizer
 
 
 def _sentencepiece(path: Path) -> Tokenizer:
@@ -34,17 +34,19 @@ def _sentencepiece(path: Path) -> Tokenizer:
         for cut in range(1, len(piece))
         if piece[:cut] in vocabulary and piece[cut:] in vocabulary
     ]
-    made = Tokenizer(models.BPE(vocab=vocabulary, merges=merges, unk_token="<unk>", fuse_unk=True))
-    # Close to the model's own nmt_nfkc; `alike` says how close.
-    made.normalizer = normalizers.Sequence(
+    tokenizer = Tokenizer(
+        models.BPE(vocab=vocabulary, merges=merges, unk_token="<unk>", fuse_unk=True)
+    )
+    # This is close to the model's nmt_nfkc; `agreement` measures how close.
+    tokenizer.normalizer = normalizers.Sequence(
         [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
     )
-    made.pre_tokenizer = pre_tokenizers.Metaspace()
-    return made
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
+    return tokenizer
 
 
-def alike(spec: str, path: Path, texts: list[str]) -> float:
-    """Return the share of texts to which both give the same number of tokens."""
+def agreement(spec: str, path: Path, texts: list[str]) -> float:
+    """Return the share of texts that have the same number of tokens in both tokenizers."""
     ours, theirs = load_tokenizer(spec), Tokenizer.from_file(str(path))
     _, lengths, _ = ours.encode_batch(texts)
     found = [len(each.ids) for each in theirs.encode_batch(texts)]

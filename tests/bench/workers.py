@@ -1,8 +1,8 @@
 """Memory and speed of python -m pipelines.wudao, and the gain from more workers.
 
-Cores that share a memory and a clock do less together than alone, so n workers of one run are
-compared with n runs of one worker at the same time, each on its part of the files, which is the
-most that this machine can do. The start of a run, measured on a megabyte, is subtracted from both.
+Cores share memory and clock, so together they do less than alone. n workers of one run are compared
+with n runs of one worker at the same time, each on its part of the files, which is the maximum for
+the machine. The start of a run, measured on a megabyte, is subtracted from both.
 """
 
 import os
@@ -11,12 +11,12 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from tests.bench import inputs
-from tests.bench.spent import Command, spend
+from tests.bench.cost import Command, run_measured
 from tests.bench.table import render
 
 
 def measure(megabytes: int) -> str:
-    """Return the table for one worker, one for each core, and as many runs."""
+    """Return the table for one worker, for a worker per core, and for a run per core."""
     small, large = (sorted(inputs.recombined(size).iterdir()) for size in (1, megabytes))
     size = sum(path.stat().st_size for path in large) / 1e6
     cores = len(os.sched_getaffinity(0))
@@ -27,25 +27,25 @@ def measure(megabytes: int) -> str:
         (f"{cores} workers", cores, 1),
         (f"{cores} runs", 1, cores),
     ):
-        start, spent = (
-            spend(*(_command(files[run::runs], workers, f"{run}") for run in range(runs)))
+        start, cost = (
+            run_measured(*(_command(files[run::runs], workers, f"{run}") for run in range(runs)))
             for files in (small, large)
         )
-        seconds = spent.seconds - start.seconds
+        seconds = cost.seconds - start.seconds
         first = first or seconds
-        figures = (start.seconds, seconds, size / seconds, size / spent.cpu, first / seconds)
-        memory = f"{spent.rss / 1e6:,.0f}"
+        figures = (start.seconds, seconds, size / seconds, size / cost.cpu, first / seconds)
+        memory = f"{cost.rss / 1e6:,.0f}"
         rows.append([name, *(f"{figure:.2f}" for figure in figures), memory])
     head = ("", "start, s", "then, s", "MB/s then", "MB/CPU s", "times one worker", "RSS MB")
     return render(head, rows)
 
 
 def _command(files: Sequence[Path], workers: int, name: str) -> Command:
-    given = inputs.emptied(f"input-workers{name}")
+    given = inputs.fresh_path(f"input-workers{name}")
     given.mkdir(parents=True)
     for file in files:
         (given / file.name).symlink_to(file)
-    output = inputs.emptied(f"output-workers{name}")
+    output = inputs.fresh_path(f"output-workers{name}")
     return [
         *(sys.executable, "-m", "pipelines.wudao", "--input", given, "--output", output),
         *("--tokenizer", inputs.tokenizer(), "--workers", workers),

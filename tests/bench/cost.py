@@ -1,4 +1,4 @@
-"""The costs of commands: CPU seconds, seconds, and the memory of their processes."""
+"""Measures commands: CPU seconds, seconds, and the memory of their processes."""
 
 import ctypes
 import os
@@ -21,19 +21,19 @@ _SAMPLES_PER_SECOND = 5
 
 
 @dataclass(frozen=True, kw_only=True)
-class Spent:
-    """The costs of some commands together, and their output."""
+class Cost:
+    """The costs of commands, in total, and their output."""
 
     cpu: float
-    """CPU seconds of all their processes."""
+    """The CPU seconds of all processes."""
     seconds: float
     rss: int
-    """Most bytes of all processes together; pages that several share count for each."""
+    """The peak resident bytes of all processes together; shared pages count for each process."""
     out: str
 
 
-def spend(*commands: Command) -> Spent:
-    """Run commands at once, and wait until all have ended.
+def run_measured(*commands: Command) -> Cost:
+    """Run commands at the same time, and wait until all have ended.
 
     Raises:
         RuntimeError: One of them failed.
@@ -52,14 +52,14 @@ def spend(*commands: Command) -> Spent:
             file.seek(0)
         if any(process.returncode for process in running):
             raise RuntimeError(f"{commands} failed:\n{err.read()[-2000:]}")
-        return Spent(cpu=children_cpu() - before, seconds=seconds, rss=rss, out=out.read())
+        return Cost(cpu=children_cpu() - before, seconds=seconds, rss=rss, out=out.read())
 
 
 def children_cpu() -> float:
-    """Return the CPU seconds of all processes begun from here; waits until all have ended.
+    """Wait until all children have ended, and return their CPU seconds.
 
-    A run's workers are children of a server of theirs, which outlives the run by a moment: from the
-    first call on, processes whose parents end become children of this one.
+    The workers of a run are children of a fork server, which outlives the run by a moment. From the
+    first call on, orphans become children of this process.
     """
     ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     with suppress(ChildProcessError):
@@ -70,7 +70,7 @@ def children_cpu() -> float:
 
 
 def _rss(pid: int) -> int:
-    """Return the resident bytes of the processes of a tree that are alive."""
+    """Return the resident bytes of a process and its descendants."""
     found = 0
     with suppress(psutil.NoSuchProcess):
         root = psutil.Process(pid)
