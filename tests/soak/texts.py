@@ -84,7 +84,7 @@ class Texts:
             for _ in range(rng.randint(1, 8))
         )
 
-    def _mix_bits(self) -> str:
+    def _mixed(self) -> str:
         return self._words() + self.rng.choice((" ", "\u3000", "\n")) + self._characters()
 
     def _odd(self) -> str:
