@@ -1,4 +1,4 @@
-"""A headless Chromium, spoken to by its DevTools protocol through two pipes."""
+"""A headless Chromium, controlled by its DevTools protocol through two pipes."""
 
 import fcntl
 import itertools
@@ -29,11 +29,11 @@ _START = (
     "os.execv(sys.argv[3], sys.argv[3:])"
 )
 _PATIENCE = 120
-"""Seconds for an answer on a machine that is busy."""
+"""The seconds to wait for a response on a busy machine."""
 
 
 class Browser:
-    """One tab of a browser."""
+    """A tab of a browser."""
 
     def __init__(self, read: int, write: int) -> None:
         self._read, self._write = read, write
@@ -41,7 +41,7 @@ class Browser:
         self._numbers = itertools.count(1)
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
-        """The events that the browser sent by itself."""
+        """The events that the browser has sent."""
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -76,7 +76,7 @@ class Browser:
         return answer
 
     def _next(self, since: int, method: str, **params: Any) -> dict[str, Any]:
-        """Return the first event from one on that has these parameters, once it is there."""
+        """Wait for an event after the first `since` ones with these parameters, and return it."""
         while True:
             for event in self.events[since:]:
                 found = event["params"]
@@ -86,42 +86,42 @@ class Browser:
             self.events.append(self._message())
 
     def go(self, url: str) -> None:
-        """Open an address and wait until the page is there."""
+        """Open a URL, and wait until the page has loaded."""
         since = len(self.events)
         answer = self.ask("Page.navigate", url=url)
         assert not answer.get("errorText"), answer
         self._next(since, _LIFE, name="load", loaderId=answer["loaderId"])
 
     def click(self, selector: str) -> None:
-        """Click the first element that a selector finds, and wait for the page it leads to."""
+        """Click the first element that a selector finds, and wait for the next page."""
         since = len(self.events)
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
         loader = self._next(since, _LIFE, name="init")["loaderId"]
         self._next(since, _LIFE, name="load", loaderId=loader)
 
     def wait_for(self, condition: str) -> None:
-        """Wait until an expression holds in the page, whichever is there by then."""
+        """Wait until an expression is true in the page, even if the page changes meanwhile."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
-            with suppress(AssertionError):  # one page is gone, the next one is not there
+            with suppress(AssertionError):  # between two pages
                 if self.evaluate(condition):
                     return
             time.sleep(0.02)
         raise AssertionError(condition)
 
     def requests(self) -> list[str]:
-        """Return the addresses that the browser has asked for since `events` was empty."""
+        """Return the URLs of the requests in `events`."""
         sent = (each["params"] for each in self.events if each["method"] == _SENT)
         return [each["request"]["url"] for each in sent]
 
     def evaluate(self, expression: str) -> Any:
-        """Return the value of an expression of JavaScript in the page."""
+        """Return the value of a JavaScript expression in the page."""
         answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
         assert "exceptionDetails" not in answer, answer
         return answer["result"].get("value")
 
     def resize(self, width: int, height: int, *, dark: bool = False) -> None:
-        """Show pages as on a screen of this size."""
+        """Set the size of the screen, and the color scheme."""
         self.ask(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=width < 500,
@@ -133,10 +133,10 @@ class Browser:
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
-    """Start a browser, with its files in a folder, and end it."""
+    """Start a browser with its files in a folder, and end it after the block."""
     assert CHROMIUM
     to_read, to_write = os.pipe(), os.pipe()
-    # Above those that the browser wants them to be: 3 to read from, 4 to write to.
+    # These must not be 3 and 4, the browser's numbers for reading and writing.
     fds = tuple(fcntl.fcntl(fd, fcntl.F_DUPFD, 10) for fd in (to_read[0], to_write[1]))
     os.close(to_read[0])
     os.close(to_write[1])

@@ -1,6 +1,6 @@
-"""Writes docs/evidence.md: what docstrings guarantee, and what was measured last: `--write`.
+"""Writes docs/evidence.md, with guarantees of docstrings and results of benchmarks: `--write`.
 
-A module whose tests show a promise says so in a paragraph of its docstring, "Guarantee: …". Figures
+A module whose tests show a guarantee has a paragraph "Guarantee: …" in its docstring. The results
 come from `make bench ARGS=--write`.
 """
 
@@ -34,14 +34,14 @@ core does the work, unless the table says more. Compare the rows of a table, not
 
 
 def page() -> str:
-    """Return the text of the page, with the figures that it has."""
+    """Return the new text of the page, with its present results of benchmarks."""
     rows = [f"| {promise} | `{path}` |\n" for promise, path in guarantees()]
     figures = PAGE.read_text("utf-8").partition("\n### ")[1:]
     return HEAD + "".join(rows) + FIGURES + "".join(figures)
 
 
 def guarantees() -> Iterator[tuple[str, str]]:
-    """Yield each promise, and the path of the module that shows it."""
+    """Yield each guarantee, and the path of the module that shows it."""
     for path in sorted(ROOT.glob("tests/**/*.py")):
         docstring = ast.get_docstring(ast.parse(path.read_text("utf-8"))) or ""
         for promise in re.findall(r"^Guarantee: (.*?)(?:\n\n|\Z)", docstring, re.S | re.M):
@@ -49,7 +49,7 @@ def guarantees() -> Iterator[tuple[str, str]]:
 
 
 def record(title: str, told: str) -> None:
-    """Put figures under their title on the page, instead of those of an earlier time."""
+    """Write results below their title on the page, and replace earlier ones."""
     text = PAGE.read_text("utf-8")
     before, _, after = text.partition(f"\n### {title}\n")
     rest = after.partition("\n### ")

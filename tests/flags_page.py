@@ -1,4 +1,4 @@
-"""Writes docs/flags.md, the flags of all commands and the quality thresholds: `--write`."""
+"""Writes docs/flags.md, with the flags of all commands and the quality thresholds: `--write`."""
 
 import argparse
 import itertools
@@ -91,12 +91,12 @@ def _parser(entry: Entry) -> Parser:
 def _table(
     parser: Parser, *, only: Collection[str] | None = None, marked: Collection[str] = ()
 ) -> Iterator[str]:
-    """Yield the rows of a parser's flags and words.
+    """Yield the rows of a parser's flags and positional arguments.
 
     Args:
-        parser: Of a command.
-        only: The flags to list, by the names of their values; None: all.
-        marked: Those that get a mark.
+        parser: The parser of a command.
+        only: The names of the arguments to list; None for all.
+        marked: The names of the arguments that get a mark.
     """
     yield from ("| flag | meaning |", "|---|---|")
     for action in parser._actions:

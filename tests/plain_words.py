@@ -1,7 +1,7 @@
 """Finds phrases that plain English does not use: `python -m tests.plain_words [PATH …]`.
 
-It reads the docstrings, comments and messages of the code, the text of templates, and the pages,
-all of them or those below the paths, and prints each finding with what to write instead.
+It reads the docstrings, comments and messages of the code, the templates, and the pages, perhaps
+only those below some paths, and prints each finding with a better phrase.
 """
 
 import ast
@@ -29,7 +29,7 @@ LEFT_OUT = (
     "tests/test_plain_words.py",
     "trainer/configs/",
 )
-"""Data, pages and texts that other files are the source of, and the phrases themselves."""
+"""Data, generated pages and texts, and the phrases themselves."""
 
 _COUNTED = (
     "byte|cell|character|checkpoint|column|document|file|folder|line|pair|prompt|question|record|"
@@ -77,7 +77,7 @@ CONSTANT = re.compile(r"\b_*(?:[A-Z]+_)*(?:MOST|LEAST)_\w+")
 
 @dataclass(frozen=True)
 class Finding:
-    """A phrase of a file, and what to write instead."""
+    """A phrase in a file, and a better one."""
 
     path: str
     line: int
@@ -86,7 +86,7 @@ class Finding:
 
 
 def main(paths: list[str]) -> int:
-    """Print the findings below paths, or all of them; return 1 if there are any."""
+    """Print the findings below some paths, or all findings; return 1 if there are any."""
     found = [finding for path in files() for finding in findings(path)]
     if paths:
         found = [each for each in found if any(_below(each.path, path) for path in paths)]
@@ -110,7 +110,7 @@ def files() -> Iterator[Path]:
 
 
 def findings(path: Path) -> Iterator[Finding]:
-    """Yield the phrases of a file that are to be written in another way."""
+    """Yield the findings in a file."""
     name, text = str(path.relative_to(ROOT)), path.read_text("utf-8", "replace")
     for start, passage in _passages(path, text):
         flat, starts = _flat(passage)
@@ -125,9 +125,9 @@ def findings(path: Path) -> Iterator[Finding]:
 
 
 def _flat(passage: str) -> tuple[str, list[int]]:
-    """Return a text with its lines joined, without code, and where each line starts in it.
+    """Return a text with joined lines and without code, and the offset of each line.
 
-    Paragraphs, items of lists and cells of tables begin a line of their own.
+    Paragraphs, items of lists and cells of tables begin a new line.
     """
     flat, starts = "", []
     for row in passage.split("\n"):
@@ -138,7 +138,7 @@ def _flat(passage: str) -> tuple[str, list[int]]:
 
 
 def _passages(path: Path, text: str) -> list[tuple[int, str]]:
-    """Return the texts of a file with the lines that they start on."""
+    """Return the texts of a file, with their first lines."""
     if path.suffix == ".py":
         return [*_comments(text), *_strings(text, messages="tests" not in path.parts)]
     if path.suffix == ".md":  # without the blocks of code
@@ -149,7 +149,7 @@ def _passages(path: Path, text: str) -> list[tuple[int, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the comments of a module, with the lines of a block joined."""
+    """Yield the comments of a module, with the lines of each block joined."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     found = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     for _, numbered in groupby(enumerate(found), lambda each: each[1][0] - each[0]):
@@ -169,7 +169,7 @@ def _strings(text: str, *, messages: bool) -> Iterator[tuple[int, str]]:
 
 
 def _shown(node: ast.AST) -> str:
-    """Return the text of a string, with … for the values in it."""
+    """Return the text of a string, with … for its values."""
     if isinstance(node, ast.JoinedStr):
         return "".join(_shown(part) or "…" for part in node.values)
     return node.value if isinstance(node, ast.Constant) and isinstance(node.value, str) else ""

@@ -1,4 +1,4 @@
-"""Python started anew, with this code, as a shell starts it."""
+"""A new Python process that finds this code."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def python(*words: object, at: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with some words in a folder; `env` is added to the environment."""
+    """Run Python with arguments in a folder; `env` has more environment variables."""
     return subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=at,

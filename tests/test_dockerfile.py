@@ -1,4 +1,4 @@
-"""The images, as far as they can be checked without building them."""
+"""The Dockerfile, checked without building its images."""
 
 import configparser
 import os
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "Dockerfile").read_text()
-# Instructions with their lines joined; comments stand between them.
+# The instructions with their lines joined, without the comments between them.
 LINES = [
     line
     for line in re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE).replace("\\\n", " ").splitlines()

@@ -1,4 +1,4 @@
-"""Checks the files, modules, commands and links that the pages name."""
+"""Checks the files, modules, commands and links in the pages."""
 
 import importlib
 import re
@@ -63,7 +63,7 @@ def test_links_between_pages_lead_somewhere() -> None:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors of a page's headings, as GitHub makes them."""
+    """Return the anchors of a page's headings, by GitHub's rules."""
     headings = re.findall(r"^#+ (.+)$", page.read_text("utf-8"), re.MULTILINE)
     plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
     return {heading.replace(" ", "-") for heading in plain}
@@ -139,7 +139,7 @@ def test_a_page_shows_what_its_commands_say(
     assert [words[3] for _, words in shown] == names
     capsys.readouterr()
     for command, words in shown:
-        # Bytes of tables depend on pyarrow's version, and the speed on the machine.
+        # The bytes of tables depend on pyarrow's version, the speed on the machine.
         lines = (re.sub(r"^ *[\d,]+  (?=\S)", "…", line) for line in command.shown)
         told = (re.sub(r"[\d,]+ bytes, \d+ MB/s", "…", line) for line in lines)
         assert shards.__main__.main(words[3:]) == 0
@@ -149,15 +149,15 @@ def test_a_page_shows_what_its_commands_say(
 
 
 def check_script(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Check that the Python of the page prints the text of its comments."""
+    """Check that the Python of the page prints the text in its comments."""
     section = page.partition("\n## Reading it\n")[2].partition("\n## ")[0]
     script = "".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # Megatron warns of missing libraries
+        warnings.simplefilter("ignore")  # Megatron warns about missing libraries
         exec(script, {})
     printed = re.findall(r"^# (.*)$", script, re.MULTILINE)
     assert len(printed) == 4
-    # The last one, the fate of every record, is not shown.
+    # The page does not show the last line, the fate of every record.
     assert capsys.readouterr().out.splitlines()[:-1] == printed
 
 

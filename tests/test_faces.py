@@ -1,4 +1,4 @@
-"""The public names of the packages are there, typed, and loaded when they are used."""
+"""The public names of the packages exist, are typed, and are imported on first use."""
 
 import ast
 import configparser
@@ -28,7 +28,7 @@ def test_every_public_name_is_there_and_typed(package: str) -> None:
         for alias in node.names
     }
     assert typed - {"extras_named", "install_missing_extra_hook"} == public
-    for name in public:  # a module of that name would take its place once it is imported
+    for name in public:  # an imported module of that name would replace it
         assert not (ROOT / package / f"{name}.py").exists()
         assert not (ROOT / package / name).exists()
 

@@ -1,4 +1,4 @@
-"""Commands load nothing that takes seconds before they have understood their command line."""
+"""Commands read their command line before they import slow libraries."""
 
 import re
 

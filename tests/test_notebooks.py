@@ -1,4 +1,4 @@
-"""The notebooks of docs run, and what they show is what they hold."""
+"""The notebooks of docs run, and give the output that they contain."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to run in, without the person's settings of Jupyter; this code is found."""
+    """A folder to run in, without the user's settings of Jupyter, where Python finds this code."""
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -40,14 +40,14 @@ def test_a_notebook_shows_what_it_holds(path: Path, own_folder: Path) -> None:
 
 
 def executed(path: Path, folder: Path) -> Any:
-    """The notebook after it has run in a folder, by this Python."""
+    """Return a notebook after running it in a folder with this Python."""
     notebook = nbformat.read(path, as_version=4)
     resources = {"metadata": {"path": str(folder)}}
     return NotebookClient(notebook, timeout=300, resources=resources).execute()
 
 
 def shown(cell: Any) -> Iterator[str]:
-    """The output of a cell without times, or without figures if its tag says that they vary."""
+    """Yield the outputs of a cell, without times, and without numbers if its tag is `varies`."""
     varies = "varies" in cell.metadata.get("tags", [])
     for output in cell.get("outputs", []):
         for text in (output.get("text", ""), *sorted(output.get("data", {}).values())):

@@ -1,4 +1,4 @@
-"""The script that `make lint` runs finds phrases where they are, and no others."""
+"""The script of `make lint` finds phrases in sentences, and no others."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Runs the commands and the Python of README from top to bottom, and compares their output."""
+"""Runs the commands and the Python of README from top to bottom, and checks their output."""
 
 import os
 import re
@@ -15,33 +15,33 @@ from tests import forks
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "README.zh.md")
 _OF_THE_CHECKOUT = {"git", "make"}
-"""Commands that make a checkout, install it, or run the Makefile."""
+"""Programs of commands that make a checkout, install it, or run the Makefile."""
 _OF_CLUSTERS = {"deepspeed", "torchrun"}
-"""Commands that need several GPUs."""
+"""Programs of commands that need several GPUs."""
 
 _CONSOLE = (
     sys.executable,
     "-c",
     "import sys; from shards.console import main; sys.exit(main())",
 )
-"""The script `corpusmill`, which an environment that was moved cannot start."""
+"""The script `corpusmill`, which cannot start in an environment that was moved."""
 
 _VARYING = re.compile(
     r"((?:loss|accuracy|lr|grad norm|ms/step|tokens/s|lag|documents/s|files/s) )[\d.,e-]+|"
     r"\b\d+:\d\d\b|\b[\d.]+ s\b"
 )
-"""Figures that differ between machines, because of their speed or the last bits of a sum."""
+"""Figures that differ between machines, by their speed or the last bits of a sum."""
 
 
 @dataclass(frozen=True)
 class Command:
-    """A command of the page and what it shows of the output."""
+    """A command of the page, and the output that the page shows."""
 
     text: str
     shown: tuple[str, ...]
 
     def check(self, output: str) -> None:
-        """Check that the output is what the page shows, if it shows any; … is anything."""
+        """Check the output, if the page shows any; … stands for any text."""
         if not self.shown:
             return
         wanted = "".join(
@@ -56,7 +56,7 @@ class Command:
 
 
 def _pattern(text: str) -> str:
-    """Return the pattern of a text whose measured figures may differ."""
+    """Return the pattern of a text in which measured figures may differ."""
     pattern, end = "", 0
     for found in _VARYING.finditer(text):
         pattern += re.escape(text[end : found.start()] + (found[1] or "")) + r"[\d.,:e-]+(?: s)?"
@@ -65,7 +65,7 @@ def _pattern(text: str) -> str:
 
 
 def main_job() -> list[str]:
-    """Return the commands of make run."""
+    """Return the commands of `make run`."""
     makefile = (ROOT / "Makefile").read_text("utf-8").replace("\\\n", " ")
     (recipe,) = re.findall(r"^run: .*\n((?:\t.*\n)+)", makefile, re.MULTILINE)
     return [" ".join(line.split()).removeprefix("$(BIN)/") for line in recipe.splitlines()]
@@ -109,7 +109,7 @@ def run(command: Command, folder: Path) -> str:
 
 
 def make_place(folder: Path) -> Path:
-    """Make a folder look like a checkout as far as the commands can tell."""
+    """Give a folder the files of a checkout that the commands need."""
     (folder / "pipelines").mkdir()
     (folder / "pipelines" / "sample").symlink_to(ROOT / "pipelines" / "sample")
     return folder
@@ -123,7 +123,7 @@ def test_both_pages_have_the_same_commands() -> None:
 
 @pytest.mark.slow
 def test_the_commands_of_the_page_run_one_after_the_other(tmp_path: Path) -> None:
-    """In one folder, as somebody types them who reads the page from its top."""
+    """The commands run in one folder, in the order of the page."""
     place = make_place(tmp_path)
     programs = set()
     for command in commands("README.md"):

@@ -1,6 +1,6 @@
-"""Texts, names and options show nothing that acts on a terminal, and put no secret in a file.
+"""Texts, names and options print no control characters, and write no secret to a file.
 
-Every option of every command that takes a path or an address is given odd ones.
+Every option of every command for a path or an address gets hostile values.
 """
 
 import html
@@ -41,7 +41,7 @@ FORMS = (
     "simplecache::{scheme}://u:{secret}@host.invalid/x",
     "{scheme}://host.invalid/https://u:{secret}@other.invalid/x",
 )
-"""Addresses that are refused before any request."""
+"""Addresses with secrets, which are refused before any request."""
 
 CLASSIFIER = ["pipelines.train_classifier"]
 
@@ -94,7 +94,7 @@ COMMANDS = (
 
 
 def address(seed: int) -> tuple[str, str]:
-    """Return an odd address, and the secret in it."""
+    """Return a hostile address, and the secret in it."""
     choices = random.Random(seed)
     secret = "".join(choices.choices("ABCdef0123456789", k=12))
     scheme = choices.choice(("https", "http", "HTTPS", "s3", "gs", "memory"))
@@ -102,7 +102,7 @@ def address(seed: int) -> tuple[str, str]:
 
 
 def traces(folder: Path, secret: str) -> list[Path]:
-    """Return the files below a folder that have a secret in their name or content."""
+    """Return the files below a folder with a secret in their name or content."""
     return [
         path
         for path in folder.rglob("*")
@@ -111,7 +111,7 @@ def traces(folder: Path, secret: str) -> list[Path]:
 
 
 def run(module: str, argv: list[str]) -> int:
-    """Run a command in this process; of `trainer.train` no more than what reads its settings."""
+    """Run a command in this process; of `trainer.train` only the code that reads its flags."""
     if module == "shards":
         return run_package(module, argv)
     if module == "trainer.train":
@@ -126,7 +126,7 @@ SLOW = {
     for words in COMMANDS
     if "--runner=FlinkRunner" in words or words == ["pipelines.wudao", "--output", "{}"]
 }
-"""They load Beam, or run where the name of an output is fine."""
+"""Commands that import Beam, or that really run because any name of an output is valid."""
 
 
 EACH = pytest.mark.parametrize(
@@ -148,14 +148,14 @@ HOSTILE = (
 
 
 def hostile(seed: int) -> str:
-    """Return a name in which almost everything acts on a terminal."""
+    """Return a name of control characters and a few others."""
     choices = random.Random(seed)
     signs = [choices.choice((*HOSTILE, "a", "中", "é", "😀", " ")) for _ in range(8)]
     return f"x{choices.choice(HOSTILE)}{''.join(signs)}y"
 
 
 def acting(text: str) -> set[str]:
-    """Return the characters of a text that act on a terminal, except line breaks and tabs."""
+    """Return the control characters of a text, except line breaks and tabs."""
     kinds = ("Cc", "Cf", "Cs", "Zl", "Zp")
     return {sign for sign in text if unicodedata.category(sign) in kinds} - {"\n", "\t"}
 
@@ -180,7 +180,7 @@ def test_no_option_shows_what_acts_or_writes_a_secret(
         if code or secret:
             assert (code, shown.err.count("\n")) == (EXIT_REFUSED, 1), argv
             assert len(shown.err) > 20
-        else:  # a new name may be anything
+        else:  # any new name is valid
             assert words[-2] in ("--output", "--save", "--init-from", "--data", "--deepspeed")
         if secret:
             assert traces(tmp_path, secret) == []

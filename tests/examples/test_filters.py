@@ -1,4 +1,4 @@
-"""docs/examples/no_ads.py and own_model.py, used as docs/own.md uses them."""
+"""docs/examples/no_ads.py and own_model.py, with the commands of docs/own.md."""
 
 import json
 import re
@@ -13,7 +13,7 @@ PAGE = EXAMPLES.parent / "own.md"
 
 
 def said_by(*words: object, cwd: Path) -> str:
-    """Return the output of a command of the page, from a folder that holds the examples' files."""
+    """Run a command of the page in a folder with the examples, and return its output."""
     for name in ("no_ads.py", "own_model.py"):
         (cwd / name).write_text((EXAMPLES / name).read_text())
     done = python(*words, at=cwd, PYTHONDONTWRITEBYTECODE="1")
@@ -34,7 +34,7 @@ def test_the_page_shows_what_the_regular_expression_drops(tmp_path: Path) -> Non
 
 
 @pytest.mark.slow
-def test_a_model_of_ones_own_is_trained_asked_and_asked_again(tmp_path: Path) -> None:
+def test_a_custom_model_is_trained_applied_and_given_another_bound(tmp_path: Path) -> None:
     (tmp_path / "good.txt").write_text("清晨的集市上老人卖豆腐\n邻居们提着篮子围了过来\n")
     (tmp_path / "bad.txt").write_text("The old bridge was closed\nRepairs during the summer\n")
     said_by("own_model.py", "good.txt", "bad.txt", "model.npz", cwd=tmp_path)

@@ -1,4 +1,4 @@
-"""docs/examples/web_pages.py: WARC files with English and Chinese pages, as docs/own.md has it."""
+"""docs/examples/web_pages.py: the corpus of docs/own.md for WARC files."""
 
 import gzip
 import sys
@@ -52,7 +52,7 @@ def record(kind: str, path: str, block: bytes) -> bytes:
 
 
 def crawl(folder: Path) -> Path:
-    """Write a folder as a crawler leaves it."""
+    """Write WARC files like those of a crawler."""
     gbk = html("zh", CHINESE)
     members = [
         record("request", "zh", b"GET /zh HTTP/1.1\r\n\r\n"),
@@ -63,7 +63,7 @@ def crawl(folder: Path) -> Path:
         response("empty", b"<html><body></body></html>"),
     ]
     folder.mkdir()
-    # Each record is a gzip member of its own, as crawlers pack them.
+    # Crawlers compress each record as a separate gzip member.
     (folder / "a.warc.gz").write_bytes(b"".join(map(gzip.compress, members)))
     whole = response("en-2", html("en", ENGLISH[::-1]).encode(), "text/html; charset=no-such")
     (folder / "b.warc").write_bytes(whole + b"garbage\r\n" * 9)
