@@ -91,7 +91,7 @@ def test_every_label_of_the_templates_has_chinese() -> None:
 
 @pytest.mark.parametrize(("times", "asked", "shown"), [
     (1, None, ""),
-    (1, 10**12, "too little to project from"),
+    (1, 10**12, "too little for a projection"),
     (10**4, None, "Estimated cost of larger corpora"),
 ])  # fmt: skip
 def test_costs_are_projected_only_from_enough_text(
