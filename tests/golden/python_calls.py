@@ -108,7 +108,7 @@ def _of(data: Dataset, source: str | None, split: str) -> str:
             shard.prompts.tolist()[:3],
             shard.offsets.tolist()[:3],
             shard.removed.tolist(),
-            shard.plain,
+            shard.is_unmasked,
             shard.column("language").to_pylist()[:3],
             shard.check_lengths(),
             _outcome_of(lambda one=shard: len(one[0])),
