@@ -12,7 +12,7 @@ from shards.commands.extras import extras_named
 if TYPE_CHECKING:
     from trainer.finetune.scoring import predict
     from trainer.generate.decoding import Decoding
-    from trainer.generate.writer import GeneratedText, generate_texts
+    from trainer.generate.text_generator import GeneratedText, generate_texts
     from trainer.import_weights.loaded_model import LoadedModel, open_model
     from trainer.load_options import LoadOptions
     from trainer.loader import Loader, read_once
@@ -35,13 +35,13 @@ __all__ = [
 
 _MODULES = {
     "Decoding": "generate.decoding",
-    "GeneratedText": "generate.writer",
+    "GeneratedText": "generate.text_generator",
     "LoadOptions": "load_options",
     "LoadedModel": "import_weights.loaded_model",
     "Loader": "loader",
     "PromptOptions": "tasks.task",
     "find_task": "tasks.catalogue",
-    "generate_texts": "generate.writer",
+    "generate_texts": "generate.text_generator",
     "open_model": "import_weights.loaded_model",
     "predict": "finetune.scoring",
     "read_once": "loader",

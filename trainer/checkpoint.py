@@ -25,7 +25,7 @@ from shards.records import from_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import FileEntry, crc32c, read_json, size_if_there
 from trainer.distributed import CollectiveError, Ranks, describe_problems
-from trainer.torch_file import deepspeed_types, read
+from trainer.torch_file import deepspeed_types, read_torch_file
 
 T = TypeVar("T")
 
@@ -296,7 +296,7 @@ def check_files(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     def check_part() -> None:
         types = deepspeed_types()
         for path in torch_files(checkpoint.folder)[ranks.rank :: ranks.world]:
-            read(path, types)
+            read_torch_file(path, types)
 
     ranks.run_on_all_ranks(check_part)
 

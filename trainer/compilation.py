@@ -26,7 +26,7 @@ def use_deterministic_kernels() -> None:
     torch.use_deterministic_algorithms(True)
 
 
-def is_compiled(*, stage: int, ranks: Ranks) -> bool:
+def can_compile(*, stage: int, ranks: Ranks) -> bool:
     """Return whether a run is compiled; all ranks call this, and compile if each of them can.
 
     If not, the first rank reports why, except on a CPU, where compilation is not expected.

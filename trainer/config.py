@@ -77,9 +77,9 @@ def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], floa
     return read
 
 
-amount = number("a number from 0 on", lambda x: 0 <= x < math.inf)
+non_negative = number("a number from 0 on", lambda x: 0 <= x < math.inf)
 above_zero = number("a number above 0, as in 1 or 0.5", lambda x: 0 < x < math.inf)
-share = number("a number from 0 to below 1", lambda x: 0 <= x < 1)
+fraction = number("a number from 0 to below 1", lambda x: 0 <= x < 1)
 
 
 def run_folder(text: str) -> Path:
@@ -117,7 +117,7 @@ class RunConfig(RankCommand):
     tokenizer: str | None = option(None, metavar="SPEC")
     """Tokenizer of the model's data, as for the pipelines (sentencepiece:FILE, tiktoken:NAME,
     hf:FILE). Default: the one recorded in the data."""
-    dropout: float | None = option(None, metavar="P", type=share)
+    dropout: float | None = option(None, metavar="P", type=fraction)
     """Dropout probability, which replaces those of the model."""
     deepspeed: Mapping[str, Any] | None = option(None, metavar="FILE", type=read_json, group=BATCH)
     """DeepSpeed's JSON configuration: a file, or the name of a preset."""
@@ -138,19 +138,19 @@ class RunConfig(RankCommand):
     """Peak learning rate."""
     schedule: str = option(COSINE, choices=(COSINE, LINEAR, CONSTANT), metadata=REPORTED)
     """How the learning rate decays."""
-    warmup: float = option(0.05, metavar="N", type=amount, metadata=REPORTED)
+    warmup: float = option(0.05, metavar="N", type=non_negative, metadata=REPORTED)
     """Warm-up steps; a value below 1 is a share of the decay steps."""
     decay_steps: int | None = option(None, type=positive, metadata=REPORTED)
     """Step at which the decay ends. Default: the last step."""
     lr_floor: float = option(0.1, metavar="F", type=float, metadata=REPORTED)
     """Final learning rate, as a share of --lr."""
     betas: tuple[float, ...] = option(
-        (0.9, 0.95), metavar="B", nargs=2, type=share, metadata=REPORTED
+        (0.9, 0.95), metavar="B", nargs=2, type=fraction, metadata=REPORTED
     )
     """AdamW betas."""
     eps: float = option(1e-8, metavar="EPS", type=above_zero, metadata=REPORTED)
     """AdamW epsilon."""
-    weight_decay: float = option(0.1, metavar="F", type=amount, metadata=REPORTED)
+    weight_decay: float = option(0.1, metavar="F", type=non_negative, metadata=REPORTED)
     """Weight decay of all weights except biases and LayerNorms."""
     save: Path | None = option(None, metavar="DIR", type=run_folder, group=CHECKPOINTS)
     """Folder for checkpoints and logs, which all nodes must share."""

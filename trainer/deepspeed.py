@@ -45,7 +45,7 @@ _ZERO = "zero_optimization"
 _RECOMPUTING = "activation_checkpointing"
 """A section that has no effect: --checkpoint-activations recomputes layers here."""
 
-WEIGHTS_SPLIT = 3
+ZERO_3 = 3
 """The ZeRO stage from which on no rank has the whole model."""
 SECTIONS = ("optimizer", BF16, FP16, _ZERO)
 """The sections that the trainer reads; each is an object."""
@@ -82,7 +82,7 @@ def read_json(name: str) -> dict[str, Any]:
         _log.warning(
             "%s: %s is ignored: --checkpoint-activations recomputes layers here", path, _RECOMPUTING
         )
-    return checked(content, where=str(path))
+    return parse_settings(content, where=str(path))
 
 
 def presets(suffix: str, *, folder: Path = CONFIGS) -> list[str]:
@@ -90,7 +90,7 @@ def presets(suffix: str, *, folder: Path = CONFIGS) -> list[str]:
     return sorted(path.stem for path in folder.glob(f"*.{suffix}"))
 
 
-def checked(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
+def parse_settings(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
     """Return the settings in a DeepSpeed JSON that are not off, ignored or set by the trainer.
 
     Args:

@@ -250,7 +250,7 @@ class Stop:
                 print_message("stopping: this step is finished, then the run is saved", start="\n")
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         """Whether this process has received a signal; other ranks may not know yet."""
         return any(self._heard.values())
 

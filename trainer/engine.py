@@ -13,7 +13,7 @@ of a generator has to be saved.
 import io
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stdout
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -111,7 +111,7 @@ class DeepSpeedEngine:
         results = []
 
         def loss_of(part: Tensors) -> Tensor:
-            sums = self.wrapped(self._placed(part))
+            sums = self.wrapped(self._to_device(part))
             results.append(LossSums(*(column.detach() for column in sums)))
             loss: Tensor = sums.loss.sum() * (self._ranks.world / max(total, 1))
             return loss
@@ -189,47 +189,47 @@ class DeepSpeedEngine:
                 "--lr or a longer --warmup, or train in bf16 where the device can."
             ) from error
 
-    def losses(self, part: Tensors) -> LossSums:
-        """Return the losses of a micro-batch of windows without training."""
-        self._check(part)
-        self.wrapped.eval()
-        with torch.no_grad():
-            sums: LossSums = self.wrapped(self._placed(part))
-        self.wrapped.train()
-        return sums
-
-    def forward_eval(self, batch: Tensors) -> LossSums:
-        """Return the sums of a batch of this rank's rows without training.
+    def forward_eval(self, batch: Tensors, *, eager: bool = False) -> LossSums:
+        """Return the losses of a batch of this rank without training.
 
         At ZeRO stage 3 all ranks call this equally often.
+
+        Args:
+            batch: one row per sample, on the CPU.
+            eager: as for `eval_mode`.
         """
-        with self.eval_mode():
-            sums: LossSums = self.wrapped(self._placed(batch))
+        self._check(batch)
+        with self.eval_mode(eager=eager):
+            sums: LossSums = self.wrapped(self._to_device(batch))
         return sums
 
     @contextmanager
-    def eval_mode(self) -> Iterator[None]:
+    def eval_mode(self, *, eager: bool) -> Iterator[None]:
         """Switch the model to evaluation within the block.
 
-        Nothing is compiled, because rows have many widths. FlexAttention is not used, because
-        without compilation it makes the full matrix of scores.
+        Args:
+            eager: run nothing compiled, for rows of many widths, each of which would be compiled
+                anew. FlexAttention is then not used: uncompiled, it makes the full matrix of
+                scores.
         """
-        is_eager = torch.compiler.set_stance("force_eager")
         self.wrapped.eval()
         try:
-            with torch.no_grad(), is_eager, self.wrapped.module.attending_by("sdpa"):
+            with torch.no_grad(), ExitStack() as stack:
+                if eager:
+                    stack.enter_context(torch.compiler.set_stance("force_eager"))
+                    stack.enter_context(self.wrapped.module.use_attention("sdpa"))
                 yield
         finally:
             self.wrapped.train()
 
-    def _placed(self, part: Tensors) -> Tensors:
+    def _to_device(self, part: Tensors) -> Tensors:
         """Copy the model's inputs to the device asynchronously.
 
-        The places of the loss are found here on the CPU; to find them on the GPU, the CPU would
-        have to wait for it.
+        The indices of the tokens with loss are found here on the CPU; to find them on the GPU, the
+        CPU would have to wait for it.
         """
         tensors = {name: part[name] for name in _MODEL_INPUTS if name in part}
-        tensors["places"] = part["loss_mask"].reshape(-1).nonzero().squeeze(1)
+        tensors["loss_indices"] = part["loss_mask"].reshape(-1).nonzero().squeeze(1)
         if self._ranks.device.type == "cuda":
             tensors = {name: tensor.pin_memory() for name, tensor in tensors.items()}
         return {

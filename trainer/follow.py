@@ -66,16 +66,16 @@ class DatasetWatcher:
             CollectiveError: they cannot be read on some rank, or do not fit the model or the ranks.
         """
         if self._opened is None or self._opened.run.mixes != run.mixes:
-            self._opened = open_everywhere(self.config, run, self.ranks)
+            self._opened = open_on_all_ranks(self.config, run, self.ranks)
         return replace(self._opened, run=run)
 
-    def poll(self, data: RunData, position: int, *, say: Callable[[str], None]) -> None:
+    def poll(self, data: RunData, position: int, *, show: Callable[[str], None]) -> None:
         """Decide whether newer manifests are read from a position on, unless that is decided.
 
         Args:
             data: that are read up to the position.
             position: of a checkpoint.
-            say: shows a line: why newer manifests are not taken, each reason once.
+            show: shows a line: why newer manifests are not taken, each reason once.
         """
         if not self.config.follow or position <= (self.run.followed or 0):
             return
@@ -86,7 +86,7 @@ class DatasetWatcher:
         except CollectiveError as error:
             if (reason := str(error)) not in self._reported:
                 self._reported.add(reason)
-                say(f"no newer text is taken for now: {reason}")
+                show(f"no newer text is taken for now: {reason}")
         self.run = replace(run, followed=position)
         self.save()
 
@@ -100,13 +100,13 @@ class DatasetWatcher:
         lineages = {str(each.directory): each.manifest.lineage for each in data.datasets}
         share = self._share(run)
 
-        def look() -> dict[str, int]:
+        def poll_here() -> dict[str, int]:
             return {
-                directory: _highest_whole(directory, number, lineages[directory], share)
+                directory: _newest_complete(directory, number, lineages[directory], share)
                 for directory, number in current.items()
             }
 
-        by_rank = self.ranks.gather(self.ranks.run_on_all_ranks(look))
+        by_rank = self.ranks.gather(self.ranks.run_on_all_ranks(poll_here))
         numbers = {directory: min(each[directory] for each in by_rank) for directory in current}
         if numbers == current:
             return None
@@ -123,7 +123,7 @@ class DatasetWatcher:
         return NodeShare(scatters=tuple(sorted(scatters)), num_scatters=run.scatters)
 
 
-def open_everywhere(config: TrainConfig, run: SamplingPlan, ranks: Ranks) -> RunData:
+def open_on_all_ranks(config: TrainConfig, run: SamplingPlan, ranks: Ranks) -> RunData:
     """Return the data of a run; all ranks call this.
 
     Raises:
@@ -138,7 +138,7 @@ def open_everywhere(config: TrainConfig, run: SamplingPlan, ranks: Ranks) -> Run
     return ranks.run_on_all_ranks(open_here)
 
 
-def _highest_whole(directory: str, number: int, lineage: str, share: NodeShare) -> int:
+def _newest_complete(directory: str, number: int, lineage: str, share: NodeShare) -> int:
     """Return the highest manifest number whose files are there, at least the one that is read.
 
     Raises:

@@ -50,7 +50,7 @@ def _make_hooks(task: PretrainTask, stop: Stop) -> Sequence[Hook]:
         hooks.append(
             Hook(
                 every=task.config.sample_every,
-                act=lambda step, log, _stop: samples.write(step, log),
+                run=lambda step, log, _stop: samples.write(step, log),
             )
         )
     return hooks
@@ -72,11 +72,13 @@ def _benchmarks(task: PretrainTask) -> Hook:
     source = _source(task)
     benchmarks = state.ranks.run_on_all_ranks(lambda: benchmarks_of(task, source))
 
-    def act(step: int, log: RunLog, stop: Stop) -> None:
-        figures = benchmarks.score(state.engine.forward_eval, stop=stop.exit_code)
+    def run(step: int, log: RunLog, stop: Stop) -> None:
+        figures = benchmarks.score(
+            partial(state.engine.forward_eval, eager=True), stop=stop.exit_code
+        )
         if figures:
             line = f"step {step:,}/{state.steps:,}  {TASKS}  {main_figures(figures)}"
             flat = {f"{one}/{name}": x for name, own in figures.items() for one, x in own.items()}
             log.write(TASKS, step, flat, samples=task.position(step), line=line)
 
-    return Hook(every=task.config.eval_every, act=act)
+    return Hook(every=task.config.eval_every, run=run)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from shards.sampling.permutation import derive, text_key
-from trainer.deepspeed import FP32, WEIGHTS_SPLIT, precision_of, stage_of
+from trainer.deepspeed import FP32, ZERO_3, precision_of, stage_of
 from trainer.distributed import DTYPES, Ranks
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
@@ -31,7 +31,7 @@ def make_model(
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
     key = seed_of(seed, "weights", 0, 0)
-    if stage_of(deepspeed) == WEIGHTS_SPLIT:
+    if stage_of(deepspeed) == ZERO_3:
         torch.manual_seed(key)
         with Init(config_dict_or_path=dict(deepspeed)):
             return make(shape, checkpoint_activations=checkpoint_activations)

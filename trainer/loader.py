@@ -126,7 +126,7 @@ class Loader(IterableDataset[Tensors]):
         self._check_layout()
         self._reader = WindowReader(self.sampler, boundaries=self.boundaries, blanks=self.blanks)
         self._position = 0
-        self._is_placed = False
+        self._state_has_offset = False
 
     def _check_layout(self) -> None:
         num_scatters = self.sampler.num_scatters
@@ -155,15 +155,15 @@ class Loader(IterableDataset[Tensors]):
             UserError: this loader's sampler cannot continue from it.
         """
         self._position = self.sampler.load_state_dict(state)
-        self._is_placed = get_worker_info() is not None
+        self._state_has_offset = get_worker_info() is not None
 
     def __iter__(self) -> Iterator[Tensors]:
         worker = get_worker_info()
         position, step = self._position, self.batch_size
         if worker is not None:
             # Worker k of n reads batches k, k + n, …; a loaded state already includes the k.
-            position += 0 if self._is_placed else worker.id * self.batch_size
-            self._is_placed = True
+            position += 0 if self._state_has_offset else worker.id * self.batch_size
+            self._state_has_offset = True
             step *= worker.num_workers
         # A slice that is sent to another process drags the whole array along.
         at_once = 1 if worker is not None else self._num_batches_at_once()

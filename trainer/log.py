@@ -132,7 +132,7 @@ class RunLog:
             for name, form in _SHOWN.items()
             if name in figures and (figures[name] or name not in _SHOWN_IF_ANY)
         ]
-        self.say(line or f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
+        self.show(line or f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
 
     def write_sample(self, step: int, number: int, *, prompt: str, text: str) -> None:
         """Log and show what the model makes of a prompt."""
@@ -142,7 +142,7 @@ class RunLog:
         if self._board is not None:
             name, shown = f"{SAMPLE}/{number}", visible(text)
             self._board.write(lambda writer: writer.add_text(name, shown, step))
-        self.say(f"step {step:,}/{self._steps:,}  {SAMPLE}  {text}")
+        self.show(f"step {step:,}/{self._steps:,}  {SAMPLE}  {text}")
 
     def _append(self, event: Mapping[str, object]) -> None:
         """Append an event to log.jsonl; keep the error if the file cannot be written any more."""
@@ -168,7 +168,7 @@ class RunLog:
         if self._problem is not None:
             raise self._problem
 
-    def say(self, text: str) -> None:
+    def show(self, text: str) -> None:
         """Show a line on the terminal; if nobody reads it any more, the run continues."""
         with suppress(OSError):
             if self._bar is not None:

@@ -116,7 +116,7 @@ class StepResult:
         return math.isfinite(self.loss)
 
 
-class Meter:
+class SpeedMeter:
     """Speed since the last reading, and the share of time spent waiting."""
 
     def __init__(self) -> None:

@@ -27,7 +27,7 @@ from trainer.config import EPOCH, TrainConfig
 from trainer.data import RunData, source_names
 from trainer.distributed import Ranks, Stop
 from trainer.engine import micro_batches
-from trainer.follow import DatasetWatcher, open_everywhere, resolve_run
+from trainer.follow import DatasetWatcher, open_on_all_ranks, resolve_run
 from trainer.loader import Tensors
 from trainer.log import VALIDATION, RunLog
 from trainer.metrics import LossTally, StepResult
@@ -83,10 +83,10 @@ class PretrainTask(TrainingTask):
         """Return the number of samples up to a step."""
         return self.data.run.position_of(step)
 
-    def before_step(self, step: int, log: RunLog, *, is_saved: bool) -> None:
-        """Read the data that are decided for the step after one; a checkpoint decides."""
-        if is_saved:
-            self.watcher.poll(self.data, self.position(step), say=log.say)
+    def before_step(self, step: int, log: RunLog, *, at_checkpoint: bool) -> None:
+        """Open the data of the step after `step`; only at a checkpoint they may change."""
+        if at_checkpoint:
+            self.watcher.poll(self.data, self.position(step), show=log.show)
         run = self.watcher.run_before(self.position(step + 1))
         if run.mixes == self.data.run.mixes:
             self.data = replace(self.data, run=run)
@@ -94,7 +94,7 @@ class PretrainTask(TrainingTask):
         self.data = self.watcher.open(run)
         self._batches = self.data.batches(step, self.state.ranks)
         self._tally = self._tally.with_sources(source_names(self.data.sampler.streams))
-        log.say(f"from step {step + 1:,} on: {_describe_numbers(run)}")
+        log.show(f"from step {step + 1:,} on: {_describe_numbers(run)}")
 
     def should_save(self, step: int) -> bool:
         """Return whether a checkpoint is due."""
@@ -109,7 +109,7 @@ class PretrainTask(TrainingTask):
         if validates:
             engine, ranks = self.state.engine, self.state.ranks
             tally = evaluate(
-                engine.losses,
+                engine.forward_eval,
                 self.data,
                 at_once=engine.micro_batch,
                 ranks=ranks,
@@ -118,7 +118,7 @@ class PretrainTask(TrainingTask):
             if tally is not None:
                 log.write(VALIDATION, step, tally.figures(), samples=self.position(step))
         for hook in hooks:
-            hook.act(step, log, stop)
+            hook.run(step, log, stop)
         return validates or bool(hooks)
 
     def _is_due(self, every: int | str, step: int) -> bool:
@@ -152,7 +152,7 @@ class PretrainTask(TrainingTask):
         run = "RUN" if folder is None else folder / "run.json"
         return f" To see what a step trains on: {called('shards trace')} {run} --step {step - 1}."
 
-    def lines(self) -> list[str]:
+    def summary(self) -> list[str]:
         """Return a summary of the run for its user."""
         shape, state, held_out = self.data.shape, self.state, self.data.held_out
         windows = "none" if held_out is None else f"{len(held_out):,} windows"
@@ -193,7 +193,7 @@ def _describe_numbers(run: SamplingPlan) -> str:
 
 
 def evaluate(
-    losses: Callable[[Tensors], LossSums],
+    forward_eval: Callable[[Tensors], LossSums],
     data: RunData,
     *,
     at_once: int,
@@ -205,7 +205,7 @@ def evaluate(
     They are the same windows with the same blanks each time, each counted once.
 
     Args:
-        losses: computes the model's losses of windows, without gradients.
+        forward_eval: computes the losses of a batch of windows without gradients.
         data: holds the windows.
         at_once: windows that a rank computes at once.
         ranks: all of them call this; each computes its part.
@@ -221,7 +221,7 @@ def evaluate(
         batches = track("validation", batches, total=total, weight=lambda _: size, unit="windows")
     for batch in batches:
         for part in micro_batches(batch, at_once):
-            tally = tally.plus(part, losses(part))
+            tally = tally.plus(part, forward_eval(part))
         if stop():
             return None
     return tally.summed_over(ranks)
@@ -249,12 +249,12 @@ def open_task(
         windows = max(1, math.ceil((config.epochs or 0) * epoch))
         run = replace(run, steps=run.step_of(windows - 1) + 1)
     now = before_later_switches(run, run.position_of(checkpoint.step if checkpoint else 0))
-    data = open_everywhere(config, now, ranks)
+    data = open_on_all_ranks(config, now, ranks)
     spec = RunSpec(
         shape=data.shape,
         seed=run.seed,
         load_weights=load_weights,
-        sizes=[batch.size for batch in run.batches],
+        batch_sizes=[batch.size for batch in run.batches],
         steps=run.steps or 0,
         identity={
             "blanks": None if data.blanks is None else to_json(data.blanks.options),
@@ -329,7 +329,7 @@ def train(
     with (
         run_folder_locked(config.save, ranks, start=start) as task,
         Stop(ranks) as stop,
-        closing(task.state.open_log(task.lines())) as log,
+        closing(task.state.open_log(task.summary())) as log,
     ):
         task.hooks = make_hooks(task, stop)
         task.watcher.save()

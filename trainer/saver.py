@@ -108,7 +108,7 @@ def _check_shared(folder: Path, owner: str | None) -> None:
         )
 
 
-class Saver:
+class CheckpointSaver:
     """Writes the checkpoints of a run; all ranks call its methods alike."""
 
     def __init__(self, engine: Any, folder: Path, *, keep: int, ranks: Ranks) -> None:

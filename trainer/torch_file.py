@@ -66,7 +66,7 @@ def deepspeed_types() -> list[Any]:
     return [DynamicLossScaler, LossScaler, ZeroStageEnum, fragment_address]
 
 
-def read(path: Path, types: Sequence[Any]) -> Mapping[Any, Any]:
+def read_torch_file(path: Path, types: Sequence[Any]) -> Mapping[Any, Any]:
     """Return the dict in a file of torch, its tensors on the CPU.
 
     They are memory-mapped, save for those of files of torch before 1.6.

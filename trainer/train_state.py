@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from shards.records import to_json
+from trainer.capacity import check_disk, check_memory, free_memory, offloads_to_nvme
 from trainer.checkpoint import Checkpoint
-from trainer.compilation import is_compiled, use_deterministic_kernels
+from trainer.compilation import can_compile, use_deterministic_kernels
 from trainer.config import RunConfig, fixed_options, reported_options
 from trainer.deepspeed import (
     FP32,
@@ -28,9 +29,8 @@ from trainer.log import RunLog
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
 from trainer.resume import differences, refuse_changes
-from trainer.room import check_disk, check_memory, free_memory, keeps_elsewhere
 from trainer.schedule import Schedule
-from trainer.universal import convert, needs_conversion, remove
+from trainer.universal import convert, needs_conversion, remove_converted
 
 LoadWeights = Callable[[GLM], None]
 """Loads the weights that a run begins with into a model of `make_model`; all ranks call it."""
@@ -48,7 +48,7 @@ class RunSpec:
     """Makes the model of a shape."""
     load_weights: LoadWeights | None
     """None: its first weights are drawn."""
-    sizes: Sequence[int]
+    batch_sizes: Sequence[int]
     """Of its batches, the first one first."""
     steps: int
     identity: Mapping[str, Any]
@@ -75,8 +75,8 @@ class TrainState:
     """The last step of the run."""
     bad_losses: int
     """NaN and infinite losses so far."""
-    is_saved: bool
-    """Whether the checkpoint of `step` is in the folder where the run is saved."""
+    resumes_in_place: bool
+    """Whether the run resumes from a checkpoint in its own folder, that of `step`."""
     resume_fingerprint: Mapping[str, Any]
     """Recorded in all its checkpoints: `identity` and `options`."""
 
@@ -110,7 +110,7 @@ class TrainState:
             )
         )
         for line in lines:
-            log.say(line)
+            log.show(line)
         return log
 
 
@@ -152,7 +152,7 @@ def init_train_state(
                 f"the run in {checkpoint.folder.parent} has taken {step:,} steps, and would end "
                 f"after {spec.steps:,}: give it more, or another --save."
             )
-    _check_room(config, spec, deepspeed, ranks=ranks, saves=step < spec.steps)
+    _check_capacity(config, spec, deepspeed, ranks=ranks, saves=step < spec.steps)
     return TrainState(
         config=config,
         ranks=ranks,
@@ -162,7 +162,7 @@ def init_train_state(
         step=step,
         steps=spec.steps,
         bad_losses=int(checkpoint.state["bad_losses"]) if checkpoint else 0,
-        is_saved=checkpoint is not None and checkpoint.folder.parent == config.save,
+        resumes_in_place=checkpoint is not None and checkpoint.folder.parent == config.save,
         resume_fingerprint=fingerprint,
     )
 
@@ -178,8 +178,8 @@ def _complete_settings(config: RunConfig, spec: RunSpec, ranks: Ranks) -> dict[s
     def complete() -> dict[str, Any]:
         given, world = config.deepspeed or {}, ranks.world
         content = with_precision(given, config.precision, supported=supported)
-        micro = micro_batch_of(given, config.micro_batch, sizes=spec.sizes, world=world)
-        return engine_settings(content, micro=micro, size=spec.sizes[0], world=world)
+        micro = micro_batch_of(given, config.micro_batch, sizes=spec.batch_sizes, world=world)
+        return engine_settings(content, micro=micro, size=spec.batch_sizes[0], world=world)
 
     content = ranks.run_on_all_ranks(complete)
     is_slow = config.precision is None and ranks.device.type == "cpu"
@@ -213,7 +213,7 @@ def _check_resumed(
         _log.warning("from step %d on %s is %s; it was %s", checkpoint.step + 1, name, now, former)
 
 
-def _check_room(
+def _check_capacity(
     config: RunConfig, spec: RunSpec, deepspeed: Mapping[str, Any], *, ranks: Ranks, saves: bool
 ) -> None:
     """Check that a model fits into memory, and its checkpoints on a disk; all ranks call this."""
@@ -223,7 +223,7 @@ def _check_room(
     def check() -> None:
         if config.save is not None and saves:
             check_disk(config.save, parameters)
-        if ranks.device.type == "cpu" and not keeps_elsewhere(deepspeed):
+        if ranks.device.type == "cpu" and not offloads_to_nvme(deepspeed):
             check_memory(
                 parameters,
                 stage=stage_of(deepspeed),
@@ -263,7 +263,7 @@ def _open_engine(
         deepspeed = {**deepspeed, "checkpoint": {"load_universal": True}}
     if checkpoint is None and spec.load_weights is not None:
         spec.load_weights(model)
-    compiles = not config.no_compile and is_compiled(stage=stage, ranks=ranks)
+    compiles = not config.no_compile and can_compile(stage=stage, ranks=ranks)
     engine = DeepSpeedEngine(
         model, config=config, deepspeed=deepspeed, compiles=compiles, ranks=ranks
     )
@@ -271,5 +271,5 @@ def _open_engine(
         tag = convert(checkpoint, ranks=ranks) if converts else checkpoint.tag
         engine.load(checkpoint.folder.parent, tag, step=checkpoint.step)
         if converts:
-            remove(checkpoint, ranks=ranks)
+            remove_converted(checkpoint, ranks=ranks)
     return engine

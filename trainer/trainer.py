@@ -7,8 +7,8 @@ a dataset (`PretrainTask` in pretraining.py) and the items of a task (`FinetuneT
 finetune/task.py). Both give micro-batches to the `DeepSpeedEngine` of the run (engine.py), which
 calls the model (model/model.py) and changes its weights.
 
-    train.py ─▶ hooks.py ─▶ pretraining.train ─▶ Trainer.run ─▶ PretrainTask.train_step
-        ─▶ DeepSpeedEngine.train_step ─▶ GLM.forward
+    train.py ─▶ RankCommand.run (command.py) ─▶ hooks.train ─▶ pretraining.train
+        ─▶ Trainer.run ─▶ PretrainTask.train_step ─▶ DeepSpeedEngine.train_step ─▶ GLM.forward
 """
 
 import time
@@ -22,8 +22,8 @@ import torch
 from trainer.checkpoint import BAD_STREAK, steps_in
 from trainer.distributed import CollectiveError, Stop
 from trainer.log import SPEED, TRAIN, RunLog
-from trainer.metrics import Meter, StepResult, peak_flops_of
-from trainer.saver import Saver
+from trainer.metrics import SpeedMeter, StepResult, peak_flops_of
+from trainer.saver import CheckpointSaver
 from trainer.train_state import TrainState
 
 _WARM_UP = 10
@@ -36,7 +36,7 @@ class Hook:
 
     every: int | str
     """Steps, 0 for never; EPOCH."""
-    act: Callable[[int, RunLog, Stop], None]
+    run: Callable[[int, RunLog, Stop], None]
     """Takes the last step; all ranks call it."""
 
 
@@ -52,13 +52,14 @@ class TrainingTask(Protocol):
     def position(self, step: int) -> int:
         """Return how many samples were taken up to a step."""
 
-    def before_step(self, step: int, log: RunLog, *, is_saved: bool) -> None:  # noqa: ARG002
-        """Prepare the step after one.
+    def before_step(self, step: int, log: RunLog, *, at_checkpoint: bool) -> None:  # noqa: ARG002
+        """Prepare the step after `step`.
 
         Args:
-            step: the last one.
-            log: of the run.
-            is_saved: whether there is a checkpoint of it, so that newer data may be taken.
+            step: the last step taken.
+            log: the log of the run.
+            at_checkpoint: whether the run begins or resumes after `step`, or a checkpoint was due:
+                then newer data may be read from the next step on.
         """
         return
 
@@ -97,28 +98,30 @@ class Trainer:
         self._log, self._stop = log, stop
         self.step = state.step
         """The last one taken."""
-        self._is_saved = True
+        self._needs_save = False
         self._bad_losses, self._bad_streak, self._skipped = state.bad_losses, 0, 0
         self._peak_flops = peak_flops_of(state.ranks, state.precision)
-        self._meter, self._speed = Meter(), Meter()
+        self._meter, self._speed = SpeedMeter(), SpeedMeter()
         self._warm = state.step + min(_WARM_UP, (state.steps - state.step) // 2)
-        self._saver: Saver | None = None
+        self._saver: CheckpointSaver | None = None
         if (folder := self._config.save) is not None:
             keep = self._config.keep
-            self._saver = Saver(state.engine.wrapped, folder, keep=keep, ranks=state.ranks)
+            self._saver = CheckpointSaver(
+                state.engine.wrapped, folder, keep=keep, ranks=state.ranks
+            )
 
     def run(self) -> int:
         """Train to the end, or until asked to stop; return the exit code."""
         self._task.after_save()
         code = self._evaluate(None)
-        self._before_step(is_saved=True)
+        self._before_step(at_checkpoint=True)
         with self._profiler() as after_step:
             while self.step < self._state.steps and not code:
                 self._take_step()
                 after_step()
                 code = self._stop.exit_code() or self._between_steps()
         with self._uncounted():
-            if not self._is_saved:
+            if self._needs_save:
                 self._save()
             self._prune()
         if not code:
@@ -128,7 +131,7 @@ class Trainer:
 
     def _take_step(self) -> None:
         self.step += 1
-        self._is_saved = False
+        self._needs_save = True
         lr = self._state.schedule.rate(self.step)
         result = self._task.train_step(self.step, lr=lr)
         self._count(result)
@@ -170,7 +173,7 @@ class Trainer:
         reason = f"the loss is {result.loss}"
         if result.is_finite:
             reason = "a gradient is NaN or infinite"
-        self._log.say(f"step {self.step:,}: {reason}; its batch is skipped")
+        self._log.show(f"step {self.step:,}: {reason}; its batch is skipped")
         if self._bad_streak >= self._config.max_bad_losses:
             self._give_up()
 
@@ -199,9 +202,9 @@ class Trainer:
             self._prune()
             code = self._evaluate(self._bad_streak)
             is_due = not code and self._task.should_save(self.step)
-            if is_due and not self._is_saved:
+            if is_due and self._needs_save:
                 self._save()
-            self._before_step(is_saved=is_due)
+            self._before_step(at_checkpoint=is_due)
             return code
 
     @contextmanager
@@ -216,18 +219,18 @@ class Trainer:
         """Evaluate when due; return the exit code if that was stopped, else 0."""
         if not self._task.evaluate(self.step, self._log, self._stop, bad_streak=bad_streak):
             return 0
-        self._is_saved = False
+        self._needs_save = True
         code = self._stop.exit_code()
         if bad_streak is None and not code:
             self._save()
         return code
 
-    def _before_step(self, *, is_saved: bool) -> None:
+    def _before_step(self, *, at_checkpoint: bool) -> None:
         if self.step < self._state.steps:
-            self._task.before_step(self.step, self._log, is_saved=is_saved)
+            self._task.before_step(self.step, self._log, at_checkpoint=at_checkpoint)
 
     def _save(self) -> None:
-        self._is_saved = True
+        self._needs_save = False
         if self._saver is None:
             return
         state = {
@@ -236,7 +239,7 @@ class Trainer:
             "bad_losses": self._bad_losses,
             BAD_STREAK: self._bad_streak,
         }
-        if self._state.is_saved and self.step == self._state.step:
+        if self._state.resumes_in_place and self.step == self._state.step:
             self._saver.update_state(self.step, state)
         else:
             self._saver.save(step=self.step, state=state)

@@ -14,7 +14,7 @@ from shards.errors import DamageError, UserError
 from shards.storage.files import atomic_write, make_folder
 from trainer.checkpoint import Checkpoint, torch_files
 from trainer.distributed import CollectiveError, Ranks
-from trainer.torch_file import deepspeed_types, one_line, read, weights_only
+from trainer.torch_file import deepspeed_types, one_line, read_torch_file, weights_only
 
 _SUFFIX = "-universal"
 
@@ -37,8 +37,9 @@ def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
 def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
     """Return the tag of the universal form of a checkpoint, which the first rank makes.
 
-    It is next to the checkpoint until `remove` deletes it. For a large checkpoint the conversion
-    takes longer than ranks may wait for each other in a collective, so the others poll for a file.
+    It is next to the checkpoint until `remove_converted` deletes it. The conversion of a large
+    checkpoint takes longer than ranks may wait for each other in a collective, so the others poll
+    for a file.
 
     Raises:
         CollectiveError: DeepSpeed cannot convert the checkpoint.
@@ -60,7 +61,7 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
             with atomic_write(mark) as handle:
                 handle.write(problem.encode())
     if problem := _wait_for_text(mark):
-        remove(checkpoint, ranks=ranks)
+        remove_converted(checkpoint, ranks=ranks)
         raise CollectiveError(problem)
     return target.name
 
@@ -72,7 +73,7 @@ def _wait_for_text(mark: Path) -> str:
     return mark.read_text("utf-8")
 
 
-def remove(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
+def remove_converted(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
     """Remove the universal form of a checkpoint once all ranks have read it."""
     ranks.barrier()
     if ranks.is_first:
@@ -117,7 +118,7 @@ def _convert(source: Path, target: Path) -> None:
 
 def _check_names(path: Path) -> None:
     """Check that no name in a file leads out of a folder: DeepSpeed makes folders of them."""
-    for way, _ in pytree.tree_flatten_with_path(read(path, deepspeed_types()))[0]:
+    for way, _ in pytree.tree_flatten_with_path(read_torch_file(path, deepspeed_types()))[0]:
         names = (step.key for step in way if isinstance(step, pytree.MappingKey))
         for name in names:
             if isinstance(name, str) and not _stays_inside(name):

@@ -37,7 +37,7 @@ UNSEEN = {
     "6cb749fe73df5c99": f"shards/storage/remote.py, 32: {_COST}, one connection more is kept",
     "218b79464f1531e6": f"pipelines/tokenizers/piece_kernels.py, or: {_COST}, parts are longer",
     "cc261942dfa29d22": f"pipelines/steps/fasttext.py, 0x9E…: {_COST}, a worse scatter",
-    "b8024ffa3f3dfbcf": f"trainer/tasks/figures.py, f1: {_SAME}, it is symmetric",
+    "ee94af4db33572ce": f"trainer/tasks/metrics.py, f1: {_SAME}, it is symmetric",
     "5a6664af55463674": f"trainer/tasks/superglue.py, _overlap: {_SAME}, it is symmetric",
     "cab016d9db6232fd": f"pipelines/merge/ranges.py, the segments of a range: {_COST}, more ranges",
 }

@@ -15,7 +15,7 @@ from trainer.deepspeed import (
     SECTIONS,
     adam_of,
     batch_size_of,
-    checked,
+    parse_settings,
     precision_of,
     presets,
     read_json,
@@ -65,7 +65,7 @@ def test_presets_are_plain_deepspeed() -> None:
 def test_precision(
     content: dict[str, Any], wanted: str | None, supported: tuple[str, ...], expected: str
 ) -> None:
-    settings = with_precision(checked(content, where="x"), wanted, supported=supported)
+    settings = with_precision(parse_settings(content, where="x"), wanted, supported=supported)
     assert (precision_of(settings) or "fp32") == expected
     if expected != "fp32":
         assert settings["zero_optimization"]["stage"] == 1
@@ -131,4 +131,4 @@ def test_whatever_stands_there_is_refused_in_one_paragraph_or_kept(
 ) -> None:
     for content in ({section: {name: value}}, {section: value}, {name: value}):
         with suppress(UserError):
-            assert checked(content, where="ds.json") in (content, {section: {}}, {})
+            assert parse_settings(content, where="ds.json") in (content, {section: {}}, {})

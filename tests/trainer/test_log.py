@@ -7,7 +7,7 @@ import pytest
 
 from shards.commands.output import visible
 from trainer.log import NAME, TRAIN, VALIDATION, RunLog, read_run_log
-from trainer.metrics import Meter, StepResult
+from trainer.metrics import SpeedMeter, StepResult
 
 
 def write(folder: Path, *steps: int, after: int = 0) -> None:
@@ -60,7 +60,7 @@ def test_a_name_that_acts_is_exact_in_the_log_and_visible_elsewhere(
     name = "loss/a\u2028\x1b[2J\x85\u202e中\ud800"
     log = RunLog(tmp_path, step=0, steps=9, show=True)
     log.write(TRAIN, 1, {name: 1.0})
-    log.say("\x1b\n")
+    log.show("\x1b\n")
     log.close()
     assert read_run_log(tmp_path) == [{"event": "train", "step": 1, name: 1.0}]
     assert (tmp_path / NAME).read_text("utf-8").count("\n") == 1
@@ -95,7 +95,7 @@ def test_without_tensorboard(
 def test_meter(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [100.0]
     monkeypatch.setattr("time.perf_counter", lambda: now[0])
-    meter = Meter()
+    meter = SpeedMeter()
     now[0] += 5
     meter.pause(1)
     for _ in range(2):

@@ -21,11 +21,11 @@ def test_signals_are_remembered(number: int, code: int, capsys: pytest.CaptureFi
     before = signal.getsignal(number)
     with Stop(ALONE) as stop:
         assert stop.exit_code() == 0
-        assert not stop.is_asked
+        assert not stop.is_requested
         signal.raise_signal(number)
         signal.raise_signal(number)  # launchers send some twice
         assert stop.exit_code() == code
-        assert stop.is_asked
+        assert stop.is_requested
     assert signal.getsignal(number) is before
     assert capsys.readouterr().err.count("stopping") == 1
 

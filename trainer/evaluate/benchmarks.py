@@ -26,7 +26,7 @@ from trainer.log import TASK_FIGURES
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
 from trainer.pretraining import PretrainTask
-from trainer.tasks.collate import placed
+from trainer.tasks.collate import to_device
 
 if TYPE_CHECKING:
     from trainer.evaluate.harness import Benchmarks, Figures, ForwardEval
@@ -89,7 +89,7 @@ def answers_of(model: GLM) -> "ForwardEval":
 
     def answer(batch: dict[str, Tensor]) -> LossSums:
         with torch.no_grad():
-            return model.loss_sum(placed(batch, device))
+            return model.loss_sum(to_device(batch, device))
 
     return answer
 

@@ -31,7 +31,7 @@ from shards.storage.remote import any_path
 from trainer.distributed import DTYPES
 from trainer.export.options import SAFETENSORS, TRANSFORMERS, ExportOptions
 from trainer.import_weights import gpt2
-from trainer.import_weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, Training
+from trainer.import_weights.config_json import CONFIG, GLM_TYPE, SHAPE, TRAINING, TrainingInfo
 from trainer.import_weights.loaded_model import ModelSource, find_tokenizer, resolve_model
 from trainer.import_weights.read import read_weights
 from trainer.load_options import LoadOptions
@@ -187,7 +187,7 @@ def _config(
             "give at least one more than that."
         )
     dtype = str(DTYPES[options.dtype]).removeprefix("torch.")
-    training = {one.name: getattr(source, one.name) for one in fields(Training)}
+    training = {one.name: getattr(source, one.name) for one in fields(TrainingInfo)}
     if not source.tokenizer and tokenizer is not None:
         training["tokenizer"] = {"name": tokenizer.spec, "sha256": tokenizer.sha256}
     shared = {TRAINING: to_json(training), "torch_dtype": dtype}

@@ -30,9 +30,9 @@ from trainer.config import (
     MODEL,
     OPTIMIZER,
     RunConfig,
-    amount,
+    fraction,
+    non_negative,
     run_folder,
-    share,
 )
 from trainer.deepspeed import FINETUNE, batch_size_of
 from trainer.generate.decoding import Decoding
@@ -95,9 +95,9 @@ class Finetune(RunConfig, PromptOptions):
     smaller."""
     loss: str = option(CROSS_ENTROPY, choices=LOSSES, metadata=FIXED)
     """Loss of tasks with choices (docs/finetuning.md)."""
-    length_penalty: float = option(0.0, metavar="P", type=amount, metadata=FIXED)
+    length_penalty: float = option(0.0, metavar="P", type=non_negative, metadata=FIXED)
     """Divide the score of a choice by its number of tokens to the power of P; 0: do not."""
-    label_smoothing: float = option(0.0, metavar="E", type=share, metadata=FIXED)
+    label_smoothing: float = option(0.0, metavar="E", type=fraction, metadata=FIXED)
     """Text tasks: share of each target that is spread over the vocabulary."""
     dropout: float = same_option(RunConfig, "dropout", default=0.1)
     seed: int = option(1234, metavar="S", type=_seed, metadata=FIXED)
@@ -123,11 +123,11 @@ class Finetune(RunConfig, PromptOptions):
     def __post_init__(self) -> None:
         task = self.described_task
         for name in non_defaults(self):
-            if name in _OF_WRITING and not task.IS_WRITTEN:
+            if name in _OF_WRITING and not task.IS_GENERATED:
                 raise UserError(
                     f"{flag_of(name)}: the task {task.name} writes no texts, and has no use for it."
                 )
-        if self.min_answer > self._max_tokens and task.IS_WRITTEN:
+        if self.min_answer > self._max_tokens and task.IS_GENERATED:
             raise UserError(
                 f"--min-answer {self.min_answer} is more than {self._max_tokens}, which a text "
                 "has at most: lower it, or raise --max-answer."

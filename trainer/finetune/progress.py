@@ -17,7 +17,7 @@ from trainer.distributed import Ranks
 
 
 @dataclass(frozen=True, kw_only=True)
-class Best:
+class BestEpoch:
     """The best evaluation so far."""
 
     epoch: int
@@ -36,16 +36,16 @@ class FinetuneProgress:
 
     evaluated: int = 0
     """The last epoch that was evaluated; 0: none."""
-    bests: tuple[Best, ...] = ()
+    bests: tuple[BestEpoch, ...] = ()
     """The best epoch, if one was evaluated."""
 
     @property
-    def best(self) -> Best | None:
+    def best(self) -> BestEpoch | None:
         """The best epoch so far."""
         return self.bests[-1] if self.bests else None
 
 
-def better(best: Best | None, other: Best) -> Best | None:
+def better_epoch(best: BestEpoch | None, other: BestEpoch) -> BestEpoch | None:
     """Return the better one, the earlier of equals; one without a finite figure never counts."""
     figure, *_ = other.metrics.values()
     if not math.isfinite(figure):
@@ -53,7 +53,7 @@ def better(best: Best | None, other: Best) -> Best | None:
     return other if best is None or figure > next(iter(best.metrics.values())) else best
 
 
-def keep(run: Path, best: Best, ranks: Ranks) -> bool:
+def keep_best(run: Path, best: BestEpoch, ranks: Ranks) -> bool:
     """Make a checkpoint the best one, once it is whole; return whether it is now.
 
     All ranks call this. Wherever a crash interrupts it, there is a best one that is whole: the

@@ -16,16 +16,16 @@ from shards.errors import UserError
 from trainer.finetune.command import CROSS_ENTROPY, GENERATIVE, HINGE
 from trainer.model.loss import LossSums
 from trainer.model.model import GLM
-from trainer.tasks.collate import collate, placed
+from trainer.tasks.collate import collate, to_device
 from trainer.tasks.rows import Example, rows_of
 
 NO_CHOICE = -10_000.0
 """The score of a choice that an example lacks, where others of the batch have it."""
-NONE = -1
+NO_ANSWER = -1
 """No answer: scores that are not finite choose nothing."""
 
 
-def are_chosen(examples: Sequence[Example]) -> bool:
+def have_choices(examples: Sequence[Example]) -> bool:
     """Return whether the examples of a task offer choices or words, not ask for texts."""
     return any(len(example.rows) > 1 or example.words for example in examples)
 
@@ -50,8 +50,8 @@ class Scoring:
 
     pad: int
     """The token that fills rows up."""
-    chosen: bool
-    """Whether examples offer choices or words (`are_chosen`)."""
+    has_choices: bool
+    """Whether examples offer choices or words (`have_choices`)."""
     penalty: float = 0.0
     """Scores are divided by (number of targets)^penalty if that is above 0."""
 
@@ -86,9 +86,9 @@ class Scoring:
         self, outputs: LossSums | Tensor, examples: Sequence[Example]
     ) -> list[Prediction]:
         """Return the predictions that outputs of a batch of examples hold."""
-        if self.chosen:
+        if self.has_choices:
             best = self.scores(outputs, examples).max(1)  # NaN if any is
-            chosen = best.indices.masked_fill(~best.values.isfinite(), NONE)
+            chosen = best.indices.masked_fill(~best.values.isfinite(), NO_ANSWER)
             return [Prediction(answer=choice) for choice in chosen.tolist()]
         assert isinstance(outputs, LossSums)
         return [
@@ -136,13 +136,13 @@ def predict(
         UserError: a score is not a finite number.
     """
     # Rows may be filled up with any token: none sees what follows it.
-    scoring = Scoring(pad=0, chosen=are_chosen(examples), penalty=length_penalty)
+    scoring = Scoring(pad=0, has_choices=have_choices(examples), penalty=length_penalty)
     device, given = model.word_embeddings.weight.device, []
     for first in range(0, len(examples), at_once):
         units = examples[first : first + at_once]
-        given += scoring.predictions(model(placed(scoring.batch(units), device)), units)
+        given += scoring.predictions(model(to_device(scoring.batch(units), device)), units)
     for example, one in zip(examples, given, strict=True):
-        if one.answer == NONE or not math.isfinite(one.loss):
+        if one.answer == NO_ANSWER or not math.isfinite(one.loss):
             raise UserError(
                 f"the model's scores of {example.guid} are not finite numbers: its training "
                 "diverged, or they overflow in its dtype. Take an earlier checkpoint, or --dtype "

@@ -15,10 +15,10 @@ from torch import Tensor
 from shards.errors import UserError
 from trainer.distributed import CollectiveError, Ranks
 from trainer.engine import DeepSpeedEngine
-from trainer.finetune.scoring import NONE, Prediction, Scoring, losses
+from trainer.finetune.scoring import NO_ANSWER, Prediction, Scoring, losses
 from trainer.metrics import StepResult
 from trainer.model.loss import LossSums
-from trainer.tasks.collate import collate, pack, placed
+from trainer.tasks.collate import collate, pack, to_device
 from trainer.tasks.rows import Example, Row, rows_of
 
 _T = TypeVar("_T")
@@ -52,7 +52,7 @@ class FinetuneEngine:
         units: Sequence[Any] = examples
         total = len(examples)
         measure: Callable[[Sequence[Any]], tuple[Tensor, Tensor]] = self._measure_choices
-        if not self.scoring.chosen:
+        if not self.scoring.has_choices:
             units = pack(rows)
             total, measure = sum(len(row.answer) for row in rows), self._measure_texts
         counted: list[Tensor] = []
@@ -87,7 +87,7 @@ class FinetuneEngine:
             CollectiveError: the scores of an example are not finite.
         """
         own = []
-        with self.engine.eval_mode():
+        with self.engine.eval_mode(eager=True):
             for part, share in self._parts(examples):
                 outputs = self._forward(self.scoring.batch(part))
                 own.extend(self.scoring.predictions(outputs, part)[: len(part) * share])
@@ -97,7 +97,7 @@ class FinetuneEngine:
             return None
         given = [one for share in self.ranks.gather(own) for one in share]
         for example, one in zip(examples, given, strict=True):
-            if one.answer == NONE:
+            if one.answer == NO_ANSWER:
                 raise CollectiveError(
                     f"the model's scores of {example.guid} are not finite numbers: its weights "
                     "have most likely diverged. Start again in another --save, with a lower --lr "
@@ -118,7 +118,7 @@ class FinetuneEngine:
             yield (part, 1) if part else (units[:1], 0)
 
     def _forward(self, batch: dict[str, Tensor]) -> LossSums | Tensor:
-        outputs: LossSums | Tensor = self.engine.wrapped(placed(batch, self.ranks.device))
+        outputs: LossSums | Tensor = self.engine.wrapped(to_device(batch, self.ranks.device))
         return outputs
 
     def _measure_choices(self, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:

@@ -21,20 +21,20 @@ from shards.storage.files import atomic_write
 from trainer.config import EPOCH
 from trainer.distributed import CollectiveError, Ranks, Stop
 from trainer.finetune.command import Finetune
-from trainer.finetune.order import Order
-from trainer.finetune.progress import Best, FinetuneProgress, better, keep
-from trainer.finetune.scoring import Prediction, Scoring, are_chosen
-from trainer.finetune.start import (
+from trainer.finetune.epoch_order import EpochOrder
+from trainer.finetune.examples import (
     KNOWN,
     check_no_items_lost,
     fixed_values,
     identity_of,
     read_examples,
 )
+from trainer.finetune.progress import BestEpoch, FinetuneProgress, better_epoch, keep_best
+from trainer.finetune.scoring import Prediction, Scoring, have_choices
 from trainer.finetune.step import FinetuneEngine
 from trainer.generate.prompt import Blank, Prompt
-from trainer.generate.rank_writer import RankWriter
-from trainer.generate.writer import text_of
+from trainer.generate.rank_generator import RankGenerator
+from trainer.generate.text_generator import text_of
 from trainer.import_weights.load import broadcast_weights
 from trainer.import_weights.loaded_model import find_tokenizer, resolve_model
 from trainer.load_options import LoadOptions
@@ -64,14 +64,14 @@ class FinetuneTask(TrainingTask):
     tokenizer: TextTokenizer
     examples: Mapping[str, Sequence[Example]]
     """By split, of those that there are."""
-    order: Order
+    order: EpochOrder
     engine: FinetuneEngine
-    writer: RankWriter
+    generator: RankGenerator
     progress: FinetuneProgress
     """Up to the last step, without the losses that are not finite."""
     data: Sequence[str]
     """The data that the model was pretrained on, which have its tokenizer."""
-    _kept: Best | None = None
+    _kept: BestEpoch | None = None
     """The best whose checkpoint is known to be kept."""
     _figures: list[tuple[float, float]] = field(default_factory=list)
     """Loss and accuracy of the steps since the last line of the log."""
@@ -79,9 +79,9 @@ class FinetuneTask(TrainingTask):
     def __post_init__(self) -> None:
         self._task = self.config.described_task
 
-    def lines(self) -> list[str]:
+    def summary(self) -> list[str]:
         """Return a summary of the run for its user."""
-        config, task, shape = self.config, self._task, self.writer.shape
+        config, task, shape = self.config, self._task, self.generator.shape
         counts = ", ".join(f"{len(self.examples[s]):,} {s}" for s in SPLITS if s in self.examples)
         shortened = sum(one.num_cut for several in self.examples.values() for one in several)
         lines = [
@@ -124,7 +124,7 @@ class FinetuneTask(TrainingTask):
             self._evaluate(epoch, step, log)
             return True
         self.progress = replace(self.progress, evaluated=epoch)
-        log.say(
+        log.show(
             f"epoch {epoch:,}/{self.config.epochs:,} is not evaluated: the loss or the gradients "
             "were not finite at its end"
         )
@@ -138,8 +138,8 @@ class FinetuneTask(TrainingTask):
         is_judged = bool(metrics)
         # Without anything to tell epochs apart, the last one is the best.
         metrics = metrics or {"steps": step}
-        here = Best(epoch=epoch, step=step, metrics=metrics)
-        best = better(self.progress.best, here)
+        here = BestEpoch(epoch=epoch, step=step, metrics=metrics)
+        best = better_epoch(self.progress.best, here)
         if best is here:
             # JSON, of which checkpoints are made, has no other figures.
             finite = {name: figure for name, figure in metrics.items() if math.isfinite(figure)}
@@ -167,7 +167,7 @@ class FinetuneTask(TrainingTask):
         examples = self.examples.get(TEST, ())
         answers = self._answers(examples) if examples else ()
         if answers:
-            lines = self._task.lines(examples, answers)
+            lines = self._task.prediction_lines(examples, answers)
             self.state.ranks.run_on_rank0(lambda: self._write_predictions(lines))
         return answers is not None
 
@@ -193,7 +193,7 @@ class FinetuneTask(TrainingTask):
         best = self.progress.best
         if best is None or best is self._kept:
             return
-        if keep(self.config.save, best, self.state.ranks):
+        if keep_best(self.config.save, best, self.state.ranks):
             self._kept = best
 
     def _metrics(self) -> dict[str, float] | None:
@@ -204,8 +204,8 @@ class FinetuneTask(TrainingTask):
         if VALIDATION not in self.examples:
             return {}
         known: dict[str, float] = {}
-        if self._task.IS_WRITTEN:
-            predictions = self.engine.predict(self.examples[KNOWN], stop=self.writer.stop.exit_code)
+        if self._task.IS_GENERATED:
+            predictions = self._predictions(self.examples[KNOWN])
             if predictions is None:
                 return None
             known = _text_figures(predictions)
@@ -218,13 +218,17 @@ class FinetuneTask(TrainingTask):
 
     def _answers(self, examples: Sequence[Example]) -> Sequence[Answer] | None:
         """Return the model's answers to examples; None if stopped."""
-        if not self._task.IS_WRITTEN:
-            predictions = self.engine.predict(examples, stop=self.writer.stop.exit_code)
+        if not self._task.IS_GENERATED:
+            predictions = self._predictions(examples)
             return None if predictions is None else [one.answer for one in predictions]
-        filled = self.writer.fill(len(examples), lambda number: self._prompt(examples[number]))
+        filled = self.generator.fill(len(examples), lambda number: self._prompt(examples[number]))
         if filled is None:
             return None
         return [text_of(one.tokens, self.tokenizer).strip() for (one,) in filled]
+
+    def _predictions(self, examples: Sequence[Example]) -> list[Prediction] | None:
+        """Return the model's predictions for examples; None if stopped."""
+        return self.engine.predict(examples, stop=self.generator.stop.exit_code)
 
     def _prompt(self, example: Example) -> Prompt:
         """Return the prompt of an example's row: the first token of its answer, and all before it.
@@ -243,7 +247,7 @@ class FinetuneTask(TrainingTask):
         )
 
 
-def _rank_note(here: Best, best: Best | None) -> str:
+def _rank_note(here: BestEpoch, best: BestEpoch | None) -> str:
     if best is None:
         return "none counts so far: its figure is not finite"
     return "the best so far" if best is here else f"the best was epoch {best.epoch}"
@@ -278,7 +282,7 @@ def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     tokenizer = ranks.run_on_all_ranks(lambda: find_tokenizer(source, options))
     examples = ranks.run_on_all_ranks(lambda: read_examples(config, source, tokenizer))
     shape = replace(source.shape, hidden_dropout=config.dropout, attention_dropout=config.dropout)
-    order = Order(
+    order = EpochOrder(
         num_items=len(examples[TRAIN]),
         batch_size=config.batch_size,
         epochs=config.epochs,
@@ -292,7 +296,7 @@ def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         make=partial(GLM, smoothing=config.label_smoothing),
         # The newest of a run's checkpoints, where the flag names its folder.
         load_weights=partial(broadcast_weights, source.path, extend_positions=False, ranks=ranks),
-        sizes=[config.batch_size],
+        batch_sizes=[config.batch_size],
         steps=order.steps,
         identity={**identity_of(source, tokenizer), **fixed_values(config, examples)},
         options={"epochs": config.epochs},
@@ -301,10 +305,10 @@ def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     state = init_train_state(config, spec, checkpoint=checkpoint, ranks=ranks)
     scoring = Scoring(
         pad=tokenizer.special.get("pad", tokenizer.special["eos"]),
-        chosen=are_chosen(examples[TRAIN]),
+        has_choices=have_choices(examples[TRAIN]),
         penalty=config.length_penalty,
     )
-    writer = RankWriter(
+    generator = RankGenerator(
         engine=state.engine,
         shape=shape,
         decoding=config.decoding,
@@ -319,7 +323,7 @@ def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         examples=examples,
         order=order,
         engine=FinetuneEngine(engine=state.engine, scoring=scoring, loss=config.loss, ranks=ranks),
-        writer=writer,
+        generator=generator,
         progress=progress,
         data=source.data,
     )
@@ -336,11 +340,11 @@ def finetune(config: Finetune, ranks: Ranks) -> int:
 
 def _finetune(task: FinetuneTask, stop: Stop) -> int:
     save = task.config.save
-    with stop, closing(task.state.open_log(task.lines())) as log:
+    with stop, closing(task.state.open_log(task.summary())) as log:
         code = Trainer(task.state, task, log=log, stop=stop).run()
         best = task.progress.best
         if best is not None and not code:
-            log.say(f"the best is {best.folder(save)}")
+            log.show(f"the best is {best.folder(save)}")
     if best is None and not code:
         raise CollectiveError(
             "no epoch counts as the best: at the end of each the loss or the deciding figure was "

@@ -27,7 +27,7 @@ from trainer.generate.decoding import Decoding
 from trainer.load_options import OPENED, LoadOptions
 
 if TYPE_CHECKING:
-    from trainer.generate.writer import GeneratedText
+    from trainer.generate.text_generator import GeneratedText
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,21 +83,21 @@ class Generate(Command, Decoding, LoadOptions):
         given = [*self.texts, *self.prompt]
         if self.prompts is not None:
             given += read_prompts(self.prompts)
-        from trainer.generate.writer import Writer  # noqa: PLC0415  loads torch
+        from trainer.generate.text_generator import TextGenerator  # noqa: PLC0415  loads torch
         from trainer.import_weights.loaded_model import open_model  # noqa: PLC0415  as above
 
         trained = open_model(self.path, self)
-        writer = Writer(model=trained.model, tokenizer=trained.tokenizer, decoding=self)
+        generator = TextGenerator(model=trained.model, tokenizer=trained.tokenizer, decoding=self)
         make = partial(
             make_prompt, tokenizer=trained.tokenizer, prompt_format=trained.source.prompt_format
         )
         ready = [make(text) for text in given for _ in range(self.samples)]
-        for generation in writer.write(ready, batch_size=self.batch_size):
-            self._print(generation, is_only=len(ready) == 1)
+        for found in generator.generate(ready, batch_size=self.batch_size):
+            self._print(found, is_only=len(ready) == 1)
 
-    def _print(self, generation: "GeneratedText", *, is_only: bool) -> None:
+    def _print(self, found: "GeneratedText", *, is_only: bool) -> None:
         if self.json:
-            print_line(json_text(generation.json(), stream=sys.stdout), flush=True)
+            print_line(json_text(found.json(), stream=sys.stdout), flush=True)
         else:
-            print_lines([*generation.text.split("\n"), *([] if is_only else [""])])
+            print_lines([*found.text.split("\n"), *([] if is_only else [""])])
             sys.stdout.flush()

@@ -21,10 +21,10 @@ from torch import Tensor
 
 from shards.errors import UserError
 from trainer.generate.prompt import Prompt
-from trainer.model.model import NewTokens
+from trainer.model.model import CachedInput
 from trainer.model.sizes import ModelConfig
 
-Forward = Callable[[NewTokens], Tensor]
+Forward = Callable[[CachedInput], Tensor]
 """`GLM.forward`, or an engine around it."""
 _STEP = 128
 """Slots are made in multiples of this many."""
@@ -39,7 +39,7 @@ class InputToken(NamedTuple):
 
 
 class CachedDecoder:
-    """A model and what each of its rows has read; it is the `NewTokens` that the model reads."""
+    """A model and what each of its rows has read; it is the `CachedInput` that the model reads."""
 
     tokens: Tensor
     """The new ones, int64[b, n]."""
@@ -51,31 +51,31 @@ class CachedDecoder:
         self._forward, self._device = forward, device
         self.positions = shape.position_rows
         """How many the model has."""
-        self._open(0)
+        self._clear(0)
 
-    def _open(self, num_rows: int) -> None:
+    def _clear(self, num_rows: int) -> None:
         self.lengths: NDArray[np.int64] = np.zeros(num_rows, np.int64)
         """How many tokens of each row have been read."""
         self._stores: dict[int, Tensor] = {}
         """Keys and values of each layer, [2, b, heads, slots, width]."""
 
-    def open(self, prompts: Sequence[Prompt]) -> None:
+    def prefill(self, prompts: Sequence[Prompt]) -> None:
         """Read the contexts of prompts, a row for each; a GLM sees all of one at once."""
-        self._open(len(prompts))
+        self._clear(len(prompts))
         rows = [
             [InputToken(token, position, 0) for position, token in enumerate(prompt.context)]
             for prompt in prompts
         ]
         if any(rows):
-            self._read(rows, sees_ahead=not prompts[0].causal)
+            self._forward_rows(rows, sees_ahead=not prompts[0].causal)
 
-    def read(self, rows: Sequence[Sequence[InputToken]]) -> Tensor:
+    def decode(self, rows: Sequence[Sequence[InputToken]]) -> Tensor:
         """Read one or more tokens per row, and return the logits of the last, float32[b, V].
 
         Raises:
             UserError: some of them are NaN or infinite.
         """
-        logits = self._read(rows, sees_ahead=False)
+        logits = self._forward_rows(rows, sees_ahead=False)
         if not bool(logits.isfinite().all()):
             raise UserError(
                 "no text can be written: the model's logits are NaN or infinite, because its "
@@ -84,7 +84,7 @@ class CachedDecoder:
             )
         return logits
 
-    def keep(self, rows: Sequence[tuple[int, int]]) -> None:
+    def reorder(self, rows: Sequence[tuple[int, int]]) -> None:
         """Keep rows in this order, some perhaps several times: their numbers, and their lengths.
 
         Tokens that a row has read beyond its length are forgotten.
@@ -96,7 +96,7 @@ class CachedDecoder:
         self.lengths = np.array([length for _, length in rows], np.int64)
 
     @torch.no_grad()
-    def _read(self, rows: Sequence[Sequence[InputToken]], *, sees_ahead: bool) -> Tensor:
+    def _forward_rows(self, rows: Sequence[Sequence[InputToken]], *, sees_ahead: bool) -> Tensor:
         self._sizes, self._starts = np.array([len(row) for row in rows]), self.lengths
         self._width, self._sees_ahead = int(self._sizes.max()), sees_ahead
         padding = InputToken(0, 0, 0)
@@ -104,7 +104,7 @@ class CachedDecoder:
         fed = torch.tensor(padded).to(self._device)
         self.tokens, self.position_ids = fed[..., 0], fed[..., 1:].transpose(1, 2)
         self.lengths = self._starts + self._sizes
-        self._places = torch.from_numpy(self._slots).to(self._device)
+        self._slot_indices = torch.from_numpy(self._new_slots).to(self._device)
         return self._forward(self).float()
 
     @property
@@ -113,7 +113,7 @@ class CachedDecoder:
         return torch.from_numpy(np.maximum(self._sizes - 1, 0))
 
     @property
-    def _slots(self) -> NDArray[np.int64]:
+    def _new_slots(self) -> NDArray[np.int64]:
         """The slots of the new tokens, padding included, int64[b, n]."""
         return self._starts[:, None] + np.arange(self._width)
 
@@ -122,7 +122,7 @@ class CachedDecoder:
         slots = np.arange(int(self._starts.max()) + self._width)
         # Slot 0, for rows without tokens: a softmax over nothing gives NaN.
         ahead = slots < np.maximum(self.lengths, 1)[:, None, None, None]
-        seen = ahead if self._sees_ahead else slots <= self._slots[:, None, :, None]
+        seen = ahead if self._sees_ahead else slots <= self._new_slots[:, None, :, None]
         return torch.from_numpy(seen).to(device)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -137,8 +137,8 @@ class CachedDecoder:
         if (self._starts == first).all():
             store[:, :, :, first:extent] = new
         else:
-            rows = torch.arange(len(self._places), device=store.device)[:, None]
-            store[:, rows, :, self._places] = new.permute(1, 3, 0, 2, 4)
+            rows = torch.arange(len(self._slot_indices), device=store.device)[:, None]
+            store[:, rows, :, self._slot_indices] = new.permute(1, 3, 0, 2, 4)
         return store[0, :, :, :extent], store[1, :, :, :extent]
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 from trainer.distributed import CollectiveError, Stop
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt, make_prompt, read_prompts
-from trainer.generate.rank_writer import RankWriter
-from trainer.generate.writer import GeneratedText
+from trainer.generate.rank_generator import RankGenerator
+from trainer.generate.text_generator import GeneratedText
 from trainer.import_weights.loaded_model import ModelSource, find_tokenizer
 from trainer.load_options import LoadOptions
 from trainer.log import RunLog
@@ -29,7 +29,7 @@ class Samples:
     """The prompts of a run, and what fills them."""
 
     prompts: Sequence[Prompt]
-    writer: RankWriter
+    generator: RankGenerator
     tokenizer: TextTokenizer | None
     """On the first rank."""
 
@@ -44,9 +44,9 @@ class Samples:
             log: where they go.
         """
         try:
-            filled = self.writer.fill(len(self.prompts), self.prompts.__getitem__)
+            filled = self.generator.fill(len(self.prompts), self.prompts.__getitem__)
         except CollectiveError:
-            log.say(f"step {step:,}: no samples: the model's logits are NaN or infinite")
+            log.show(f"step {step:,}: no samples: the model's logits are NaN or infinite")
             return
         if filled is not None and self.tokenizer is not None:
             for number, pair in enumerate(zip(self.prompts, filled, strict=True)):
@@ -77,7 +77,7 @@ def open_samples(task: PretrainTask, source: ModelSource, path: Path, *, stop: S
         ]
 
     tokenizer, prompts = ranks.run_on_all_ranks(prepare)
-    writer = RankWriter(
+    generator = RankGenerator(
         engine=state.engine,
         shape=task.data.shape,
         decoding=Decoding(
@@ -90,4 +90,4 @@ def open_samples(task: PretrainTask, source: ModelSource, path: Path, *, stop: S
         stop=stop,
         batch_size=_BATCH,
     )
-    return Samples(prompts=ranks.gather(prompts)[0], writer=writer, tokenizer=tokenizer)
+    return Samples(prompts=ranks.gather(prompts)[0], generator=generator, tokenizer=tokenizer)

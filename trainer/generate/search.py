@@ -79,7 +79,7 @@ class _Row(NamedTuple):
 
 
 def fill(
-    reader: CachedDecoder,
+    decoder: CachedDecoder,
     prompts: Sequence[Prompt],
     decoding: Decoding,
     *,
@@ -88,22 +88,22 @@ def fill(
     """Return the completions of the blanks of each prompt.
 
     Args:
-        reader: the model.
+        decoder: the model.
         prompts: a batch of one or more, all causal or none.
         decoding: how tokens are chosen and texts compared.
         first: the number of the first prompt among all; what is drawn depends on it and on the
             seed, and not on the batch.
     """
-    reader.open(prompts)
+    decoder.prefill(prompts)
     base = np.array([text_key(decoding.seed, "generate")], np.uint64)
     keys = derive(base, np.arange(first, first + len(prompts)))
     filled: list[list[Completion]] = [[] for _ in prompts]
-    search = _Search(decoding, reader.positions)
+    search = _Search(decoding, decoder.positions)
     writing = [search.write(*pair) for pair in zip(prompts, filled, strict=True)]
     turns = {number: next(writer) for number, writer in enumerate(writing)}
     for step in count():
         rows = [row for turn in turns.values() for row in turn]
-        logits = reader.read([row.inputs for row in rows])
+        logits = decoder.decode([row.inputs for row in rows])
         uniform = (derive(keys[list(turns)], step) >> np.uint64(11)) / 2**53
         found = iter(_continuations(logits, rows, decoding, uniform.tolist()))
         kept: list[tuple[int, int]] = []
@@ -116,7 +116,7 @@ def fill(
             before += len(turn)
         if not turns:
             break
-        reader.keep(kept)
+        decoder.reorder(kept)
     return filled
 
 
@@ -207,13 +207,13 @@ def _continuations(
         decoding: how tokens are chosen.
         uniform: by row, the number in [0, 1) that decides what is drawn.
     """
-    banned = [forbidden(row.beam.tokens, row.ends, decoding) for row in rows]
+    banned = [banned_tokens(row.beam.tokens, row.ends, decoding) for row in rows]
     if decoding.draws:
-        kept = filtered(without(logits, banned), decoding)
-        yield from ([(0.0, token)] for token in drawn(kept, uniform).tolist())
+        kept = filter_logits(mask_tokens(logits, banned), decoding)
+        yield from ([(0.0, token)] for token in sample_tokens(kept, uniform).tolist())
         return
     totals = torch.tensor([row.beam.total for row in rows])
-    scores = without(logits.log_softmax(-1), banned) + totals.to(logits.device)[:, None]
+    scores = mask_tokens(logits.log_softmax(-1), banned) + totals.to(logits.device)[:, None]
     best = scores.topk(min(2 * decoding.beams, scores.shape[1]))
     for values, tokens in zip(best.values.tolist(), best.indices.tolist(), strict=True):
         yield list(zip(values, tokens, strict=True))
@@ -224,7 +224,7 @@ _COLDEST = torch.finfo(torch.float32).tiny
 """The lowest temperature that no device takes for 0."""
 
 
-def filtered(logits: Tensor, decoding: Decoding) -> Tensor:
+def filter_logits(logits: Tensor, decoding: Decoding) -> Tensor:
     """Return logits float[b, V] divided by the temperature, -inf for tokens that are never drawn.
 
     First all below the k-th go (ties with it stay), then, of the rest, all before which the
@@ -247,7 +247,7 @@ def filtered(logits: Tensor, decoding: Decoding) -> Tensor:
     return logits
 
 
-def drawn(logits: Tensor, chances: Sequence[float]) -> Tensor:
+def sample_tokens(logits: Tensor, chances: Sequence[float]) -> Tensor:
     """Return a token for each row of logits, int64[b], as its number in [0, 1) decides."""
     reached = logits.double().softmax(-1).cumsum(-1)
     total = reached[:, -1:]
@@ -257,7 +257,7 @@ def drawn(logits: Tensor, chances: Sequence[float]) -> Tensor:
     return torch.minimum(torch.searchsorted(reached, sought, right=True)[:, 0], last)
 
 
-def forbidden(tokens: Sequence[int], ends: Collection[int], decoding: Decoding) -> list[int]:
+def banned_tokens(tokens: Sequence[int], ends: Collection[int], decoding: Decoding) -> list[int]:
     """Return the tokens that must not follow: early ends, and what repeats an n-gram.
 
     Args:
@@ -277,7 +277,7 @@ def forbidden(tokens: Sequence[int], ends: Collection[int], decoding: Decoding) 
     return banned
 
 
-def without(scores: Tensor, banned: Sequence[Sequence[int]]) -> Tensor:
+def mask_tokens(scores: Tensor, banned: Sequence[Sequence[int]]) -> Tensor:
     """Return scores float[b, V] with -inf for the banned tokens of each row.
 
     Raises:

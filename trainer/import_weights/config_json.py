@@ -37,11 +37,11 @@ class ConfigFormat:
 
     fields: Mapping[str, str]
     """Our names, and theirs."""
-    same: Mapping[str, Any]
+    required: Mapping[str, Any]
     """Values that it must have, or leave out, for a model that is computed as here."""
     defaults: Mapping[str, Any]
     """Values of fields that are left out."""
-    fixed: Mapping[str, Any] = field(default_factory=dict)
+    implied: Mapping[str, Any] = field(default_factory=dict)
     """Values that all models of the kind have, by our names."""
 
     def shape_of(self, content: Mapping[str, Any]) -> ModelConfig:
@@ -50,16 +50,16 @@ class ConfigFormat:
         Raises:
             ValueError: it describes none, or the model is computed in another way than here.
         """
-        given = {**self.same, **self.defaults, **content}
+        given = {**self.required, **self.defaults, **content}
         for name in (*(self.fields[ours] for ours in _COUNTS), "vocab_size"):
             if type(given.get(name)) is not int:
                 raise ValueError(f"{name} is {given.get(name)!a}; expected a whole number")
-        for name, value in self.same.items():
+        for name, value in self.required.items():
             if given[name] != value:
                 raise ValueError(f"{name} is {given[name]!a}, and only {value!r} is computed here")
         return ModelConfig(
             **{ours: given[theirs] for ours, theirs in self.fields.items()},
-            **self.fixed,
+            **self.implied,
             vocab_size=padded_vocabulary(given["vocab_size"]),
         )
 
@@ -75,7 +75,7 @@ GLM = ConfigFormat(
         "attention_dropout": "attention_dropout_prob",
         "init_std": "initializer_range",
     },
-    same={"attention_scale": 1.0, "relative_encoding": False},
+    required={"attention_scale": 1.0, "relative_encoding": False},
     defaults={
         "block_position_encoding": True,
         "initializer_range": 0.02,
@@ -93,7 +93,7 @@ GPT2 = ConfigFormat(
         "layernorm_eps": "layer_norm_epsilon",
         "init_std": "initializer_range",
     },
-    same={
+    required={
         "activation_function": "gelu_new",
         "scale_attn_weights": True,
         "scale_attn_by_inverse_layer_idx": False,
@@ -102,13 +102,13 @@ GPT2 = ConfigFormat(
         "n_inner": None,
     },
     defaults={"layer_norm_epsilon": 1e-5, "initializer_range": 0.02},
-    fixed={"block_positions": False, "hidden_dropout": 0.0, "attention_dropout": 0.0},
+    implied={"block_positions": False, "hidden_dropout": 0.0, "attention_dropout": 0.0},
 )
 """GPT-2 as OpenAI's."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Training:
+class TrainingInfo:
     """How a model was trained, as `trainer.export` writes it into config.json."""
 
     task_mask: bool = True
@@ -141,7 +141,7 @@ def shape_in(folder: Path) -> ModelConfig:
         if content.get("model_type") == "glm":
             return GLM.shape_of(content)
         if content.get("activation_function") == "gelu_pytorch_tanh":  # another name for it
-            content["activation_function"] = GPT2.same["activation_function"]
+            content["activation_function"] = GPT2.required["activation_function"]
         if content.get("n_inner") == 4 * (content.get("n_embd") or 0):
             content["n_inner"] = None
         return GPT2.shape_of(content)
@@ -152,7 +152,7 @@ def shape_in(folder: Path) -> ModelConfig:
         ) from error
 
 
-def training_in(folder: Path) -> Training:
+def training_in(folder: Path) -> TrainingInfo:
     """Return how the model in a folder was trained, as far as its config.json says.
 
     Raises:
@@ -160,7 +160,7 @@ def training_in(folder: Path) -> Training:
     """
     content = read_object(folder / CONFIG).get(TRAINING, {})
     try:
-        training = from_json(Training, content, where=TRAINING)
+        training = from_json(TrainingInfo, content, where=TRAINING)
         if training.tokenizer and training.tokenizer.keys() != {"name", "sha256"}:
             raise ValueError("a tokenizer has name and sha256")
     except ValueError as error:

@@ -21,12 +21,11 @@ from safetensors.torch import load_file
 from torch import Tensor
 
 from shards.errors import DamageError, UserError
-from trainer import torch_file
 from trainer.import_weights.config_json import FORMS, INDEX_SUFFIX
 from trainer.import_weights.foreign import NANOGPT_ADVICE, refuse_foreign
 from trainer.import_weights.weights import listed
 from trainer.json_file import read_object
-from trainer.torch_file import one_line
+from trainer.torch_file import one_line, read_torch_file
 
 STEMS = tuple(name.partition(".")[0] for name in FORMS)
 """The beginnings of the names of files that transformers writes."""
@@ -120,7 +119,7 @@ def _parts(folder: Path) -> list[Path]:
     return [folder / name for name in names]
 
 
-def load(path: Path) -> Mapping[str, Tensor]:
+def load_tensors(path: Path) -> Mapping[str, Tensor]:
     """Return the weights in a file, memory-mapped where its format allows that.
 
     Raises:
@@ -153,7 +152,7 @@ def _safetensors(path: Path) -> Mapping[str, Tensor]:
 
 
 def _torch(path: Path) -> Mapping[str, Tensor]:
-    content = torch_file.read(path, _numpy_state_types())
+    content = read_torch_file(path, _numpy_state_types())
     if "model_args" in content:
         raise UserError(f"{path} is a checkpoint of nanoGPT: {NANOGPT_ADVICE}.")
     state = content.get("module", content)

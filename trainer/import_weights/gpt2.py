@@ -104,7 +104,7 @@ def exported(state: Mapping[str, Tensor], *, vocabulary: int) -> dict[str, Tenso
 def configuration(shape: ModelConfig, *, vocabulary: int, eos: int | None) -> dict[str, Any]:
     """Return the config.json of a causal model."""
     return {
-        **GPT2.same,
+        **GPT2.required,
         "model_type": "gpt2",
         **{theirs: getattr(shape, ours) for ours, theirs in GPT2.fields.items()},
         "architectures": ["GPT2LMHeadModel"],

@@ -23,7 +23,7 @@ from trainer.checkpoint import Checkpoint, usable_checkpoint
 from trainer.distributed import DTYPES
 from trainer.import_weights.config_json import (
     CONFIG,
-    Training,
+    TrainingInfo,
     described_folder,
     shape_at,
     shape_named,
@@ -37,7 +37,7 @@ from trainer.model.sizes import SIZES, ModelConfig
 from trainer.tokenizer import PromptFormat, TextTokenizer
 from trainer.torch_file import one_line
 
-_BESIDE = (
+_TOKENIZER_FILES = (
     ("tokenizer.json", "hf"),
     ("cog-pretrain.model", "sentencepiece"),
     ("merges.txt", "tiktoken"),
@@ -48,7 +48,7 @@ is there counts."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelSource(Training):
+class ModelSource(TrainingInfo):
     """The description of a model in a checkpoint, before its weights are read."""
 
     path: Path
@@ -173,7 +173,7 @@ def _published(path: Path, options: LoadOptions) -> ModelSource:
     if objective not in (CAUSAL, BLANKS):
         objective = BLANKS if shape.block_positions else CAUSAL
     return ModelSource(
-        **vars(training_in(folder) if folder else Training()),
+        **vars(training_in(folder) if folder else TrainingInfo()),
         path=path,
         shape=shape,
         objective=objective,
@@ -188,7 +188,7 @@ def find_tokenizer(source: ModelSource, options: LoadOptions) -> TextTokenizer:
         UserError: it is not known, or another one than the model was trained with.
     """
     given = options.tokenizer
-    beside = _tokenizer_beside(source) if given is None or source.tokenizer else None
+    beside = _tokenizer_of_folder(source) if given is None or source.tokenizer else None
     tokenizer = TextTokenizer(given) if given else beside or _kept_tokenizer(source)
     expected = source.tokenizer.get("sha256", tokenizer.sha256)
     # The tokenizer that an export wrote next to the weights is the same in another form.
@@ -209,14 +209,15 @@ def find_tokenizer(source: ModelSource, options: LoadOptions) -> TextTokenizer:
     return tokenizer
 
 
-def _tokenizer_beside(source: ModelSource) -> TextTokenizer | None:
+def _tokenizer_of_folder(source: ModelSource) -> TextTokenizer | None:
     """Return the tokenizer whose files are next to the weights; None without."""
     folder = described_folder(source.path)
     if folder is None:
         return None
-    found = (f"{kind}:{folder / name}" for name, kind in _BESIDE if (folder / name).is_file())
-    spec = next(found, None)
-    return None if spec is None else TextTokenizer(spec)
+    for name, kind in _TOKENIZER_FILES:
+        if (folder / name).is_file():
+            return TextTokenizer(f"{kind}:{folder / name}")
+    return None
 
 
 def _kept_tokenizer(source: ModelSource) -> TextTokenizer:

@@ -11,9 +11,9 @@ from torch import Tensor
 from shards.errors import UserError
 from trainer.import_weights import gpt2
 from trainer.import_weights.config_json import described_folder, shape_in
-from trainer.import_weights.files import STEMS, find_files, load
+from trainer.import_weights.files import STEMS, find_files, load_tensors
 from trainer.import_weights.weights import WeightPart, Weights, listed
-from trainer.torch_file import deepspeed_types, explain_damage, read, weights_only
+from trainer.torch_file import deepspeed_types, explain_damage, read_torch_file, weights_only
 
 
 def read_weights(path: Path, *, vocab_size: int) -> Weights:
@@ -59,7 +59,7 @@ def _read_partitioned(folder: Path) -> Weights:
             )
     except UserError:
         for path in sorted(folder.glob("*.pt")):
-            read(path, types)  # which says what file it is, if it is one alone
+            read_torch_file(path, types)  # which says what file it is, if it is one alone
         raise
     return Weights(parts={name: [part] for name, part in joined.items()}, source=folder)
 
@@ -77,7 +77,9 @@ def _read_files(path: Path, *, vocab_size: int) -> Weights:
     source = ranks[0][0] if len(ranks) == len(ranks[0]) == 1 else ranks[0][0].parent
     parts = []
     for shards in ranks:
-        stored = {_bare(name): value for file in shards for name, value in load(file).items()}
+        stored = {
+            _bare(name): value for file in shards for name, value in load_tensors(file).items()
+        }
         if gpt2.is_gpt2(stored):
             stored = gpt2.imported(stored, vocab_size=vocab_size)
         _check_type(stored, source)

@@ -31,7 +31,7 @@ tensor says what is seen, a float one is added to the scores."""
 _FLEX_CAPABILITY = (8, 0)
 """From Ampere on: Triton no longer supports Volta, and Turing has no bf16."""
 
-Sees = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
 
 def make_mask(
@@ -51,7 +51,7 @@ def make_mask(
     num_samples, length = shape
     if sep is not None:
         sep = sep.reshape(-1).expand(num_samples)
-    sees = visibility(sep, pieces)
+    sees = mask_mod(sep, pieces)
     device = sep.device if sep is not None else pieces.device if pieces is not None else None
     if flex:
         return create_block_mask(sees, num_samples, None, length, length, device=str(device))
@@ -60,7 +60,7 @@ def make_mask(
     return sees(samples, samples, positions[:, None], positions)
 
 
-def visibility(sep: Tensor | None, pieces: Tensor | None) -> Sees:
+def mask_mod(sep: Tensor | None, pieces: Tensor | None) -> MaskMod:
     """Return the rule, from (sample, head, query, key), tensors of indices, to bool."""
 
     def sees(sample: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:

@@ -57,17 +57,19 @@ def loss_sums(
         hidden: float[b, n, h], the output of the last layer.
         project: from float[k, h] to logits float[k, V].
         batch: `targets`, int64[b, n]; `loss_mask`, [b, n], bool, or 0 and 1; and, if they are
-            known, `places`, int64[k]: where the mask holds, once it is flattened. To find them on a
-            GPU, the CPU waits until it has done all its work.
+            known, `loss_indices`, int64[k]: the indices of the flattened mask where it holds. To
+            find them on a GPU, the CPU would have to wait until the GPU has done all its work.
         chunk: for how many tokens to make logits at a time.
         kept: of how many tokens logits are kept for the backward pass. With more tokens, in more
             than one chunk, it makes all of them again.
         token_loss: the loss of each token, and whether it is hit.
     """
     mask = batch["loss_mask"].bool()
-    places = batch["places"] if "places" in batch else mask.reshape(-1).nonzero().squeeze(1)
-    rows = hidden.reshape(-1, hidden.shape[-1]).index_select(0, places)
-    row_targets = batch["targets"].reshape(-1).index_select(0, places)
+    indices = batch.get("loss_indices")
+    if indices is None:
+        indices = mask.reshape(-1).nonzero().squeeze(1)
+    rows = hidden.reshape(-1, hidden.shape[-1]).index_select(0, indices)
+    row_targets = batch["targets"].reshape(-1).index_select(0, indices)
 
     def of_chunk(rows: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         return token_loss(project(rows), targets)
@@ -75,10 +77,10 @@ def loss_sums(
     losses, hits = _in_chunks(
         of_chunk, rows, row_targets, chunk, is_kept=len(rows) <= max(chunk, kept)
     )
-    # Copied to distinct places, then summed along rows: the order of addition is the same on every
+    # Copied to distinct indices, then summed along rows: the order of addition is the same on every
     # device, unlike with a scatter.
-    loss = losses.new_zeros(mask.numel()).index_copy(0, places, losses)
-    correct = hits.new_zeros(mask.numel()).index_copy(0, places, hits)
+    loss = losses.new_zeros(mask.numel()).index_copy(0, indices, losses)
+    correct = hits.new_zeros(mask.numel()).index_copy(0, indices, hits)
     return LossSums(loss.view(mask.shape).sum(1), correct.view(mask.shape).sum(1), mask.sum(1))
 
 

@@ -42,7 +42,7 @@ Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 """Takes keys and values of new tokens, [b, heads, n, width], and returns those of all tokens."""
 
 
-class NewTokens(Protocol):
+class CachedInput(Protocol):
     """Tokens that follow others, whose keys and values it holds (`trainer.generate.decoder`)."""
 
     tokens: Tensor
@@ -99,7 +99,7 @@ class GLM(nn.Module):
 
     def forward(
         self,
-        tokens: Tensor | Mapping[str, Tensor] | NewTokens,
+        tokens: Tensor | Mapping[str, Tensor] | CachedInput,
         position_ids: Tensor | None = None,
         *,
         sep: Tensor | None = None,
@@ -142,7 +142,7 @@ class GLM(nn.Module):
         return sums
 
     @contextmanager
-    def attending_by(self, attention: Literal["auto", "sdpa", "flex"]) -> Iterator[None]:
+    def use_attention(self, attention: Literal["auto", "sdpa", "flex"]) -> Iterator[None]:
         """Compute masks otherwise for a while; see `__init__`."""
         former, self.attention = self.attention, attention
         try:
@@ -169,7 +169,7 @@ class GLM(nn.Module):
         hidden: Tensor = self.transformer(embedded, position_ids, mask)
         return hidden
 
-    def _read(self, cache: NewTokens) -> Tensor:
+    def _read(self, cache: CachedInput) -> Tensor:
         """Return the logits of each row's last new token, float[b, V], and extend a cache."""
         embedded = self.word_embeddings(cache.tokens)
         mask = additive(cache.mask(embedded.device), embedded.dtype)
@@ -274,7 +274,7 @@ class Transformer(nn.Module):
         position_ids: Tensor,
         mask: Mask,
         *,
-        cache: NewTokens | None = None,
+        cache: CachedInput | None = None,
     ) -> Tensor:
         """Return hidden states, float[b, n, h], of embedded tokens, float[b, n, h]."""
         hidden = embedded + self.position_embeddings(position_ids[:, 0])

@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from trainer.tasks.description import SPELLED
-from trainer.tasks.figures import Figures, chosen_figures
 from trainer.tasks.items import Item
+from trainer.tasks.metrics import Metrics, choice_metrics
 from trainer.tasks.rows import Answer, Example
 from trainer.tasks.task import EncodeContext, Lines, Task, with_rows
 from trainer.tasks.template import strings_of, text_of
@@ -17,8 +17,8 @@ from trainer.tasks.template import strings_of, text_of
 class ChoiceTask(Task):
     """A task whose answers are chosen."""
 
-    TAKES: ClassVar[tuple[str, ...]] = ("form", "length", "pattern")
-    IS_WRITTEN = False
+    USED_OPTIONS: ClassVar[tuple[str, ...]] = ("form", "length", "pattern")
+    IS_GENERATED = False
     MIN_CHOICES: ClassVar[int] = 2
     """Choices of an item."""
 
@@ -34,30 +34,32 @@ class ChoiceTask(Task):
         if example.facts is None:  # of others the task knows which ones are right
             _check_differ(answers, context, item)
         if words and context.form != SPELLED:
-            row = context.filled(list(strings_of(pattern.text, item)), (), item)
+            row = context.blank_row(list(strings_of(pattern.text, item)), (), item)
             return with_rows(example, [row], [_word(word, context, item) for word in words])
         filled = [item] * len(answers)
         if pattern.filler:
             filled = [replace(item, fields={**item.fields, "choice": answer}) for answer in answers]
             answers = [text_of(pattern.filler, one) for one in filled]
         rows = [
-            context.filled(list(strings_of(pattern.text, one)), _spelled(answer, context, one), one)
+            context.blank_row(
+                list(strings_of(pattern.text, one)), _spelled(answer, context, one), one
+            )
             for one, answer in zip(filled, answers, strict=True)
         ]
         return with_rows(example, rows)
 
-    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Figures:
+    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
         """Return the figures of the description; see `Task.metrics`."""
-        figures = chosen_figures(examples, answers)
+        figures = choice_metrics(examples, answers)
         return {name: figures[name] for name in self.description.metric}
 
-    def lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
+    def prediction_lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
         """Return answers as they are handed in, one JSON object a line."""
         key = self.description.name or "idx"
         pairs = zip(examples, answers, strict=True)
-        return [{key: one.idx, "label": self.handed_in(one, given)} for one, given in pairs]
+        return [{key: one.idx, "label": self.as_submitted(one, given)} for one, given in pairs]
 
-    def handed_in(self, example: Example, given: Answer) -> Any:  # noqa: ARG002
+    def as_submitted(self, example: Example, given: Answer) -> Any:  # noqa: ARG002
         """Return an answer as it is handed in."""
         labels = tuple(self.description.verbalizer)
         return labels[int(given)] if labels else int(given)

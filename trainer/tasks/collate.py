@@ -68,7 +68,7 @@ def pack(rows: Sequence[Row]) -> list[list[Row]]:
     return lines
 
 
-def placed(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
+def to_device(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
     """Return a batch on a device."""
     return {name: tensor.to(device) for name, tensor in batch.items()}
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from shards.errors import UserError
 from shards.records import from_json
 from trainer.json_file import read_object
-from trainer.tasks.figures import FIGURES, TEXT_FIGURES
+from trainer.tasks.metrics import CHOICE_METRICS, TEXT_METRICS
 from trainer.tasks.template import masks_of
 
 CLOZE, SPELLED = FORMS = ("cloze", "spelled")
@@ -37,7 +37,7 @@ class Description:
     pattern: tuple[Pattern, ...]
     """Numbered from 0 on."""
     metric: tuple[str, ...]
-    """Of FIGURES, or of TEXT_FIGURES with `answer`; the first picks the best epoch."""
+    """Of CHOICE_METRICS, or of TEXT_METRICS with `answer`; the first picks the best epoch."""
     default: int = 0
     """The pattern that is taken without --pattern."""
     verbalizer: Mapping[str, str] = field(default_factory=dict)
@@ -73,7 +73,7 @@ def read_description(path: Path) -> Description:
     if isinstance(patterns, str | list):
         several = [patterns] if isinstance(patterns, str) else patterns
         content["pattern"] = [{"text": one} if isinstance(one, str) else one for one in several]
-    known = TEXT_FIGURES if content.get("answer") else FIGURES
+    known = TEXT_METRICS if content.get("answer") else CHOICE_METRICS
     metric = content.get("metric", known[0])
     if isinstance(metric, str):
         content["metric"] = [metric, *(name for name in known if name != metric)]
@@ -107,7 +107,7 @@ def _faults(description: Description) -> Iterator[str]:
         yield "an answer has a blank"
     for name, given, known in (
         *(
-            ("metric", one, TEXT_FIGURES if description.answer else FIGURES)
+            ("metric", one, TEXT_METRICS if description.answer else CHOICE_METRICS)
             for one in description.metric
         ),
         ("form", description.form, FORMS),

@@ -13,8 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from trainer.tasks.choices import ChoiceTask
-from trainer.tasks.figures import Figures, f1, labels_of, per_cent
 from trainer.tasks.items import NAME, Item
+from trainer.tasks.metrics import Metrics, f1, labels_of, per_cent
 from trainer.tasks.rows import Answer, Example
 from trainer.tasks.task import EncodeContext, Lines
 from trainer.tasks.template import open_ended, plain
@@ -78,7 +78,7 @@ class MultiRC(ChoiceTask):
                     label = part.label((0, 1), is_needed=not context.is_test)
                     yield replace(item, fields=fields), Example(guid=guid, idx=idx, label=label)
 
-    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Figures:
+    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
         """Return F1 over all answers, and exact match over questions; see `Task.metrics`."""
         labels = labels_of(examples)
         hits = [label == given for label, given in zip(labels, answers, strict=True)]
@@ -94,10 +94,10 @@ class MultiRC(ChoiceTask):
             "acc": per_cent(hits),
         }
 
-    def lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
+    def prediction_lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
         """Return a line for each passage, its questions and answers nested."""
         passages: dict[Any, dict[Any, list[Any]]] = defaultdict(lambda: defaultdict(list))
-        for line in super().lines(examples, answers):
+        for line in super().prediction_lines(examples, answers):
             passage, number, answer = line["idx"]
             passages[passage][number].append({"idx": answer, "label": int(line["label"])})
         return [
@@ -140,17 +140,17 @@ class ReCoRD(ChoiceTask):
                         ),
                     )
 
-    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Figures:
+    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
         """Return exact match and F1 in per cent, each against the best of a query's answers."""
         exact, overlaps = [], []
         for example, given in zip(examples, answers, strict=True):
-            words = _words(self.handed_in(example, given))
+            words = _words(self.as_submitted(example, given))
             known = [_words(answer) for answer in (example.facts or {})["answers"]]
             exact.append(words in known)
             overlaps.append(max((_overlap(words, one) for one in known), default=0.0))
         return {"em": per_cent(exact), "f1": 100 * sum(overlaps) / len(examples)}
 
-    def handed_in(self, example: Example, given: Answer) -> str:
+    def as_submitted(self, example: Example, given: Answer) -> str:
         """Return the entity that an answer stands for."""
         choices: tuple[str, ...] = (example.facts or {})["choices"]
         # Of a row alone it says whether the entity is the most probable text, not which one it is.
@@ -218,7 +218,7 @@ class Wsc(ChoiceTask):
     true where the name is what it would write. With them, where the name is the best.
     """
 
-    TAKES: ClassVar[tuple[str, ...]] = ("form", "length", "pattern", "candidates")
+    USED_OPTIONS: ClassVar[tuple[str, ...]] = ("form", "length", "pattern", "candidates")
     MIN_CHOICES = 1
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
@@ -241,14 +241,14 @@ class Wsc(ChoiceTask):
                     ),
                 )
 
-    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Figures:
+    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
         """Return the items that are called true or false rightly, in per cent."""
         known = labels_of([replace(one, label=(one.facts or {})["is_true"]) for one in examples])
-        given = (self.handed_in(*pair) for pair in zip(examples, answers, strict=True))
+        given = (self.as_submitted(*pair) for pair in zip(examples, answers, strict=True))
         pairs = zip(known, given, strict=True)
         return {"accuracy": per_cent([_FALSE_TRUE[label] == one for label, one in pairs])}
 
-    def handed_in(self, example: Example, given: Answer) -> str:
+    def as_submitted(self, example: Example, given: Answer) -> str:
         """Return whether an answer calls an item true, in letters."""
         has_candidates = (example.facts or {})["has_candidates"]
         return _FALSE_TRUE[int(given == 0) if has_candidates else int(given)]

@@ -3,7 +3,7 @@
     examples = task.examples(path, split=TRAIN, tokenizer=tokenizer, options=PromptOptions())
     given = [one.answer for one in predict(model, examples)]
     task.metrics(examples, given)    {"accuracy": 98.0}
-    task.lines(examples, given)      [{"idx": 0, "label": 1}, …]
+    task.prediction_lines(examples, given)    [{"idx": 0, "label": 1}, …]
 
 `catalogue.find_task` finds one by its name, or makes one of a file. Answers are chosen
 (choices.py) or written (texts.py).
@@ -20,8 +20,8 @@ from typing import Any, ClassVar
 from shards.commands.flags import flag_of, non_defaults, option, positive
 from shards.errors import UserError
 from trainer.tasks.description import FORMS, Description, Pattern
-from trainer.tasks.figures import Figures
 from trainer.tasks.items import NAME, Item, read_items
+from trainer.tasks.metrics import Metrics
 from trainer.tasks.rows import Answer, Example, Row
 from trainer.tasks.template import TemplatePart, masks_of, shorten
 from trainer.tokenizer import PromptFormat, TextTokenizer
@@ -102,7 +102,7 @@ class EncodeContext:
         # Patterns, words and passages come again and again.
         return lru_cache(maxsize=1024)(self.tokenizer.encode)
 
-    def fitted(
+    def fit(
         self, strings: Sequence[TemplatePart], item: Item, *, taken: int
     ) -> tuple[list[int], bool]:
         """Return the ids of a pattern, cut to what is left of the length, and whether they were.
@@ -127,7 +127,7 @@ class EncodeContext:
             )
         return [i for several in ids for i in several], size > self.length
 
-    def filled(self, strings: Sequence[TemplatePart], answer: Sequence[int], item: Item) -> Row:
+    def blank_row(self, strings: Sequence[TemplatePart], answer: Sequence[int], item: Item) -> Row:
         """Return the row of a pattern with a blank and its answer.
 
         Part A ends with eos, unless it ends with [gMASK], after which a text simply continues.
@@ -138,13 +138,13 @@ class EncodeContext:
             item: for errors.
 
         Raises:
-            UserError: as for `fitted`.
+            UserError: as for `fit`.
         """
         special = self.tokenizer.special
         mask = special[next(one.mask for one in strings if one.mask)]
         ending = [] if strings[-1].mask == "gmask" else [special["eos"]]
         taken = 1 + len(ending) + max(1, len(answer))
-        ids, was_cut = self.fitted(strings, item, taken=taken)
+        ids, was_cut = self.fit(strings, item, taken=taken)
         return Row(
             [special["cls"], *ids, *ending],
             answer,
@@ -161,22 +161,22 @@ class Task(ABC):
     name: str
     description: Description
 
-    TAKES: ClassVar[tuple[str, ...]]
+    USED_OPTIONS: ClassVar[tuple[str, ...]]
     """The fields of `PromptOptions` that mean something to the task."""
-    IS_WRITTEN: ClassVar[bool]
+    IS_GENERATED: ClassVar[bool]
     """Whether answers are written by a decoder, not chosen; predictions are texts."""
-    HAS_OWN_BLANK: ClassVar[bool] = True
+    NEEDS_OWN_BLANK: ClassVar[bool] = True
     """Whether the blank must be that of the pattern; else it is [MASK] where the model lacks it."""
 
     @abstractmethod
-    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Figures:
+    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
         """Return figures by name; the first picks the best epoch, the more the better.
 
         Examples without a known answer may not be among them.
         """
 
     @abstractmethod
-    def lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
+    def prediction_lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
         """Return answers as they are handed in, one JSON object a line."""
 
     @abstractmethod
@@ -256,7 +256,7 @@ class Task(ABC):
     def _pattern(self, options: PromptOptions) -> Pattern:
         """Return the pattern to ask by; UserError where there is no use for a flag."""
         for name in non_defaults(options):
-            if name not in self.TAKES:
+            if name not in self.USED_OPTIONS:
                 raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
         patterns = self.description.pattern
         number = self.description.default if options.pattern is None else options.pattern
@@ -274,7 +274,7 @@ class Task(ABC):
                 "this task fills blanks, and the model reads from left to right. Take a model that "
                 "was trained with the objective glm, or a task without a blank (prompted)."
             )
-        if self.HAS_OWN_BLANK and any(context.blank(mask) != mask for mask in masks):
+        if self.NEEDS_OWN_BLANK and any(context.blank(mask) != mask for mask in masks):
             raise UserError(
                 f"the task {self.name}: the pattern {context.pattern.text!r} has a blank that the "
                 f"model does not know: it was trained without task masks, or "

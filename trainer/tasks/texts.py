@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from shards.errors import UserError
-from trainer.tasks.figures import Figures, text_figures
 from trainer.tasks.items import Item
+from trainer.tasks.metrics import Metrics, text_metrics
 from trainer.tasks.rows import Answer, Example, Row
 from trainer.tasks.task import EncodeContext, Lines, Task, with_rows
 from trainer.tasks.template import TemplatePart, parse, strings_of, text_of
@@ -51,8 +51,8 @@ _PUBLISHED = (
 class TextTask(Task):
     """A task whose answers are written."""
 
-    TAKES: ClassVar[tuple[str, ...]] = ("length", "pattern")
-    IS_WRITTEN = True
+    USED_OPTIONS: ClassVar[tuple[str, ...]] = ("length", "pattern")
+    IS_GENERATED = True
 
     def encode(self, item: Item, example: Example, context: EncodeContext) -> Example:
         """Return an example whose answer is written."""
@@ -71,7 +71,7 @@ class TextTask(Task):
         special, ids = context.tokenizer.special, context.ids(answer)
         strings = list(strings_of(context.pattern.text, item))
         if context.prompt_format.causal:
-            prompt, was_cut = context.fitted(strings, item, taken=len(ids))
+            prompt, was_cut = context.fit(strings, item, taken=len(ids))
             if not prompt:
                 raise item.wrong("the prompt is empty, and a model that reads on needs one.")
             return Row(prompt, [*ids, special["eos"]] if ids else [], was_cut=was_cut)
@@ -79,14 +79,14 @@ class TextTask(Task):
             *first, last = strings or [TemplatePart()]
             end = TemplatePart(mask=context.blank("gmask"))
             strings = [*first, replace(last, text=last.text.rstrip()), end]
-        return context.filled(strings, [*ids, special["eop"]] if ids else [], item)
+        return context.blank_row(strings, [*ids, special["eop"]] if ids else [], item)
 
-    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Figures:
+    def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
         """Return the figures of the description; see `Task.metrics`."""
-        figures = text_figures(examples, answers)
+        figures = text_metrics(examples, answers)
         return {name: figures[name] for name in self.description.metric}
 
-    def lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
+    def prediction_lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
         """Return answers as they are handed in, one JSON object a line."""
         pairs = zip(examples, answers, strict=True)
         return [{"idx": one.idx, "prediction": text, **(one.facts or {})} for one, text in pairs]
@@ -121,13 +121,13 @@ def _suggested_task(fields: Collection[str]) -> str | None:
 class SequenceTask(TextTask):
     """Sequence to sequence; see the module."""
 
-    TAKES: ClassVar[tuple[str, ...]] = (
+    USED_OPTIONS: ClassVar[tuple[str, ...]] = (
         "source_length",
         "target_length",
         "cut_targets",
         "hide_padding",
     )
-    HAS_OWN_BLANK = False
+    NEEDS_OWN_BLANK = False
 
     def row(self, item: Item, answer: str, context: EncodeContext) -> Row:
         """Return the row of a source, with its target where that is learnt."""

@@ -12,7 +12,7 @@ from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put, resumed_step
 from trainer.checkpoint import BAD_STREAK, read_list
 from trainer.distributed import CollectiveError
-from trainer.saver import Saver
+from trainer.saver import CheckpointSaver
 
 GOOD: Mapping[str, Any] = {BAD_STREAK: 0}
 
@@ -40,9 +40,9 @@ class Engine:
         return 1
 
 
-def saver(folder: Path, *, keep: int = 3) -> tuple[Engine, Saver]:
+def saver(folder: Path, *, keep: int = 3) -> tuple[Engine, CheckpointSaver]:
     engine = Engine()
-    return engine, Saver(engine, folder, keep=keep, ranks=ALONE)
+    return engine, CheckpointSaver(engine, folder, keep=keep, ranks=ALONE)
 
 
 def steps(folder: Path) -> list[int]:

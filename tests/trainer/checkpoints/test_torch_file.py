@@ -13,7 +13,7 @@ from tests.trainer.poison import POISONS, Payload
 from trainer.torch_file import (
     deepspeed_types,
     explain_damage,
-    read,
+    read_torch_file,
     weights_only,
 )
 
@@ -34,7 +34,7 @@ def test_nothing_is_run(path: Path, tmp_path: Path, way: str) -> None:
     trace = tmp_path / "it-ran"
     POISONS[way](path, Payload(trace))
     with pytest.raises(UserError, match=rf"^{path} (was not loaded|cannot be read)"):
-        read(path, [])
+        read_torch_file(path, [])
     for wanted in (None, False, True):
         with weights_only([]), pytest.raises(UnpicklingError):
             torch.load(path, weights_only=wanted)
@@ -44,7 +44,7 @@ def test_nothing_is_run(path: Path, tmp_path: Path, way: str) -> None:
 def test_what_a_refused_file_names(path: Path, tmp_path: Path) -> None:
     torch.save({"a": Payload(tmp_path / "b"), "c": Plain()}, path)
     with pytest.raises(UserError, match=r"it names posix\.mkdir\. This trainer writes no such"):
-        read(path, [])
+        read_torch_file(path, [])
 
 
 def scripted(path: Path) -> None:
@@ -79,7 +79,7 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 def test_what_is_no_file_of_tensors(path: Path, damage: Callable[[Path], object]) -> None:
     damage(path)
     with pytest.raises(UserError, match=rf"^{path} (cannot be read .*Copy it again|was not load)"):
-        read(path, [])
+        read_torch_file(path, [])
     assert not path.with_name("it-ran").exists()
 
 
@@ -134,7 +134,7 @@ def test_deepspeeds_types(path: Path) -> None:
     scaler = DynamicLossScaler(2**16, 2.0, 1000, 1, 2, False)
     torch.save({"loss_scaler": scaler, "zero_stage": ZeroStageEnum(2)}, path)
     with pytest.raises(UserError, match="DynamicLossScaler"):
-        read(path, [])
-    content = read(path, deepspeed_types())
+        read_torch_file(path, [])
+    content = read_torch_file(path, deepspeed_types())
     assert vars(content["loss_scaler"]) == vars(scaler)
     assert content["zero_stage"] is ZeroStageEnum.gradients

@@ -7,12 +7,12 @@ import torch
 
 from tests.nightly import a_few
 from tests.trainer.runs import Trial
+from trainer.capacity import checkpoint_bytes
 from trainer.export.command import Export
 from trainer.export.export import export
 from trainer.import_weights.loaded_model import resolve_model
 from trainer.import_weights.read import read_weights
 from trainer.load_options import LoadOptions
-from trainer.room import checkpoint_bytes
 
 pytestmark = pytest.mark.slow
 

@@ -9,7 +9,7 @@ import torch
 
 from tests.trainer.golden import figures, gpt2, needs_shared, option, questions_of, tasks_model
 from trainer.finetune.command import CROSS_ENTROPY
-from trainer.finetune.scoring import Scoring, are_chosen, losses, predict
+from trainer.finetune.scoring import Scoring, have_choices, losses, predict
 from trainer.model.model import GLM
 from trainer.tasks.catalogue import find_task
 from trainer.tasks.collate import collate, pack
@@ -31,7 +31,7 @@ SCORES = {
 def scoring_of(case: Mapping[str, Any], questions: Sequence[Example]) -> Scoring:
     return Scoring(
         pad=gpt2().special["pad"],
-        chosen=are_chosen(questions),
+        has_choices=have_choices(questions),
         penalty=float(option(case, "--length-penalty", "0")),
     )
 
@@ -42,7 +42,7 @@ def gradient_norm(model: torch.nn.Module) -> float:
 
 
 def loss_of(model: GLM, scoring: Scoring, questions: list[Example], kind: str) -> torch.Tensor:
-    if not scoring.chosen:
+    if not scoring.has_choices:
         lines = pack(rows_of(questions))
         sums = model.loss_sum(collate(lines, pad=scoring.pad, isolate=True))
         return sums.loss.sum() / sums.num_targets.sum()
@@ -78,7 +78,7 @@ def test_loss_of_texts(smoothing: float) -> None:
     samples = content["cases"]["gigaword.train"]["samples"][:4]
     questions = [Example(guid=sample["uid"], idx=None, rows=(_row(sample),)) for sample in samples]
     model = tasks_model(smoothing=smoothing).train()
-    scoring = Scoring(pad=gpt2().special["pad"], chosen=False)
+    scoring = Scoring(pad=gpt2().special["pad"], has_choices=False)
     loss = loss_of(model, scoring, questions, CROSS_ENTROPY)
     loss.backward()  # type: ignore[no-untyped-call]
     assert loss.item() == pytest.approx(figure["loss"], abs=1e-3)
@@ -98,7 +98,7 @@ def test_answers_of_a_validation(name: str) -> None:
     assert find_task(case["task"]).metrics(questions, given) == pytest.approx(
         case["metrics"], rel=1e-9
     )
-    if not scoring.chosen:
+    if not scoring.has_choices:
         assert [one.loss for one in answers] == pytest.approx(case["answer_nll"], abs=1e-4)
         return
     with torch.no_grad():

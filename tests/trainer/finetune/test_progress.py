@@ -7,7 +7,7 @@ import pytest
 
 from tests.trainer.alone import ALONE
 from tests.trainer.checkpoints.test_checkpoint import put
-from trainer.finetune.progress import Best, better, keep
+from trainer.finetune.progress import BestEpoch, better_epoch, keep_best
 
 
 def test_where_files_have_one_name_only_they_are_copied(
@@ -18,7 +18,7 @@ def test_where_files_have_one_name_only_they_are_copied(
 
     monkeypatch.setattr(os, "link", refuse)
     source = put(tmp_path, 3)
-    keep(tmp_path, Best(epoch=1, step=3, metrics={}), ALONE)
+    keep_best(tmp_path, BestEpoch(epoch=1, step=3, metrics={}), ALONE)
     copied = tmp_path / "best" / "step-3" / "optim-0.pt"
     assert copied.read_bytes() == (source / "optim-0.pt").read_bytes()
     assert not copied.samefile(source / "optim-0.pt")
@@ -26,9 +26,9 @@ def test_where_files_have_one_name_only_they_are_copied(
 
 def test_what_is_no_number_is_never_the_best() -> None:
     broken, fair = (
-        Best(epoch=epoch, step=epoch, metrics={"log_probability": figure})
+        BestEpoch(epoch=epoch, step=epoch, metrics={"log_probability": figure})
         for epoch, figure in ((1, math.nan), (2, -7.0))
     )
-    assert better(None, broken) is None
-    assert better(fair, broken) is fair
-    assert better(None, fair) is fair
+    assert better_epoch(None, broken) is None
+    assert better_epoch(fair, broken) is fair
+    assert better_epoch(None, fair) is fair

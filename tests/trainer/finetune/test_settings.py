@@ -3,7 +3,7 @@ import pytest
 from tests.trainer.alone import tuning
 from trainer.deepspeed import FINETUNE, presets
 from trainer.finetune.command import Finetune
-from trainer.finetune.order import Order
+from trainer.finetune.epoch_order import EpochOrder
 
 GIVEN = ("--data", "items", "--init-from", "build/run", "--save", "build/tuned")
 
@@ -24,7 +24,7 @@ def test_the_recipe_of_the_published_copa() -> None:
     read = config("--recipe", "finetune-copa-10b", world=8)
     assert (read.lr, read.weight_decay, read.betas) == (5e-6, 0.01, (0.9, 0.95))
     assert (read.model, read.batch_size, read.seed) == ("glm-10b", 64, 1234)
-    order = Order(
+    order = EpochOrder(
         num_items=800,
         batch_size=read.batch_size,
         epochs=read.epochs,

@@ -5,14 +5,14 @@ import torch
 
 from shards.errors import UserError
 from trainer.generate.decoding import Decoding
-from trainer.generate.search import NEVER, drawn, filtered, without
+from trainer.generate.search import NEVER, filter_logits, mask_tokens, sample_tokens
 
 LOGITS = torch.tensor([[3.0, 1.0, 2.0, 2.0, 0.0, -5.0]])
 
 
 def kept(*, top_k: int = 0, top_p: float = 0.0, temperature: float = 1.0) -> list[int]:
     options = Decoding(temperature=temperature, top_k=top_k, top_p=top_p)
-    logits = filtered(LOGITS, options)
+    logits = filter_logits(LOGITS, options)
     return (logits[0] > NEVER).nonzero()[:, 0].tolist()
 
 
@@ -38,16 +38,16 @@ def test_filters(options: dict[str, float], expected: list[int]) -> None:
 @pytest.mark.parametrize("temperature", [1e-20, 1e-38, 5e-324])
 def test_the_coldest_temperatures_leave_the_best(temperature: float) -> None:
     assert kept(temperature=temperature, top_p=0.9) == [0]
-    cold = filtered(LOGITS, Decoding(temperature=temperature, top_k=3))
-    assert drawn(cold.expand(3, -1), [0.0, 0.5, 0.99]).tolist() == [0, 0, 0]
+    cold = filter_logits(LOGITS, Decoding(temperature=temperature, top_k=3))
+    assert sample_tokens(cold.expand(3, -1), [0.0, 0.5, 0.99]).tolist() == [0, 0, 0]
 
 
 @pytest.mark.parametrize("chance", [0.0, 0.5, 1.0, math.nextafter(1.0, 0.0)])
 def test_what_is_filtered_is_never_drawn(chance: float) -> None:
     logits = torch.tensor([[NEVER, 1.0, NEVER, 2.0, NEVER]])
-    assert int(drawn(logits, [chance])) in (1, 3)
+    assert int(sample_tokens(logits, [chance])) in (1, 3)
 
 
 def test_where_nothing_may_follow() -> None:
     with pytest.raises(UserError, match="--no-repeat-ngram and --min-new-tokens forbid every"):
-        without(torch.zeros(2, 3), [[], [0, 1, 2]])
+        mask_tokens(torch.zeros(2, 3), [[], [0, 1, 2]])

@@ -12,7 +12,7 @@ from trainer.generate.command import Generate
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import make_prompt
-from trainer.generate.writer import Writer, text_of
+from trainer.generate.text_generator import TextGenerator, text_of
 from trainer.model.sizes import ModelConfig
 from trainer.tokenizer import PromptFormat, TextTokenizer
 
@@ -65,8 +65,8 @@ def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
     for spelt, end in ((tokens, "a🜁b"), (tokens[:-2], "a\ufffd")):
         speller: Any = Speller(spelt)
         decoding = Decoding(max_new_tokens=len(spelt))
-        writer = Writer(model=speller, tokenizer=tokenizer, decoding=decoding)
-        (found,) = writer.write([prompt], batch_size=1)
+        generator = TextGenerator(model=speller, tokenizer=tokenizer, decoding=decoding)
+        (found,) = generator.generate([prompt], batch_size=1)
         assert found.text.endswith(end)
 
 

@@ -9,7 +9,7 @@ from tests.trainer.golden import TASKS_SHAPE, figures, gpt2, needs_shared, writi
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Blank, Prompt, make_prompt
-from trainer.generate.search import ENDED, Completion, fill, filtered
+from trainer.generate.search import ENDED, Completion, fill, filter_logits
 from trainer.tokenizer import PromptFormat
 
 pytestmark = [needs_shared, pytest.mark.slow]
@@ -81,7 +81,7 @@ def test_filtered_probabilities() -> None:
     assert len(cases) == 30
     for case in cases:
         options = {name: case[name] for name in ("temperature", "top_k", "top_p")}
-        logits = filtered(torch.tensor([case["logits"]]), Decoding(**options))
+        logits = filter_logits(torch.tensor([case["logits"]]), Decoding(**options))
         probabilities = logits.softmax(-1)[0]
         assert int((probabilities > 0).sum()) == case["kept"]
         assert probabilities.tolist() == pytest.approx(case["probs"], abs=1e-6)

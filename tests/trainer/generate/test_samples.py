@@ -15,12 +15,12 @@ from shards.manifest import read_manifest, write_manifest
 from tests.trainer.alone import ALONE
 from tests.trainer.runs import Trial, events, losses
 from tests.trainer.saved import SHAPE, TOKENIZER
-from trainer.deepspeed import WEIGHTS_SPLIT
+from trainer.deepspeed import ZERO_3
 from trainer.distributed import Stop
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Blank, Prompt
-from trainer.generate.rank_writer import RankWriter
+from trainer.generate.rank_generator import RankGenerator
 from trainer.generate.samples import Samples
 from trainer.log import SAMPLE, RunLog
 from trainer.tokenizer import TextTokenizer
@@ -52,11 +52,11 @@ def test_samples_where_no_rank_has_the_model(trial: Trial) -> None:
     assert losses(split) == pytest.approx(losses(alone), abs=1e-4)
 
 
-def writer_of(
+def generator_of(
     model: Callable[[CachedDecoder], Tensor], stop: Stop, *, stage: int = 0
-) -> RankWriter:
-    engine: Any = SimpleNamespace(stage=stage, wrapped=model, eval_mode=nullcontext)
-    return RankWriter(
+) -> RankGenerator:
+    engine: Any = SimpleNamespace(stage=stage, wrapped=model, eval_mode=lambda **_: nullcontext())
+    return RankGenerator(
         engine=engine,
         shape=SHAPE,
         decoding=Decoding(),
@@ -72,15 +72,15 @@ def test_a_model_that_diverged_says_so_and_its_run_goes_on(
     def diverged(cache: CachedDecoder) -> Tensor:
         return torch.full((len(cache.tokens), SHAPE.vocab_size), math.nan)
 
-    writer = writer_of(diverged, Stop(ALONE))
+    generator = generator_of(diverged, Stop(ALONE))
     log = RunLog(tmp_path, step=0, steps=1, show=True)
-    Samples(prompts=PROMPTS, writer=writer, tokenizer=None).write(1, log)
+    Samples(prompts=PROMPTS, generator=generator, tokenizer=None).write(1, log)
     log.close()
     (line,) = capsys.readouterr().err.splitlines()
     assert line == "step 1: no samples: the model's logits are NaN or infinite"
 
 
-@pytest.mark.parametrize("stage", [0, WEIGHTS_SPLIT])
+@pytest.mark.parametrize("stage", [0, ZERO_3])
 @pytest.mark.parametrize("calls", [0, 3])
 def test_a_signal_is_obeyed_before_the_next_token(stage: int, calls: int) -> None:
     read: list[int] = []
@@ -92,8 +92,8 @@ def test_a_signal_is_obeyed_before_the_next_token(stage: int, calls: int) -> Non
         return torch.ones(len(cache.tokens), SHAPE.vocab_size).cumsum(1)
 
     with Stop(ALONE) as stop:
-        writer = writer_of(signalled, stop, stage=stage)
+        generator = generator_of(signalled, stop, stage=stage)
         if not calls:
             signal.raise_signal(signal.SIGTERM)
-        assert writer.fill(len(PROMPTS), PROMPTS.__getitem__) is None
+        assert generator.fill(len(PROMPTS), PROMPTS.__getitem__) is None
     assert len(read) == calls

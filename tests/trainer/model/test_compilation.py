@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from tests.trainer.alone import ALONE
-from trainer.compilation import is_compiled
+from trainer.compilation import can_compile
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,6 @@ def test_a_gpu_on_which_all_works_compiles(
     monkeypatch.setattr(torch, "compile", compiled)
     monkeypatch.setattr(torch, "ones", lambda size, **_: ones(size))
     ranks = replace(ALONE, device=torch.device(device))
-    assert is_compiled(stage=stage, ranks=ranks) is (told is None)
+    assert can_compile(stage=stage, ranks=ranks) is (told is None)
     shown = f"the model is not compiled, which is slower: {told}"
     assert caplog.messages == ([shown] if told else [])

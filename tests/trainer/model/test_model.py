@@ -78,14 +78,16 @@ def test_logits_are_made_again_unless_they_are_kept() -> None:
     batch = {"targets": torch.arange(8).view(2, 4) % 7, "loss_mask": torch.ones(2, 4)}
     batch["loss_mask"][1, 2] = 0
     calls, gradients = [], []
-    for kept, places in ((6, False), (7, False), (7, True)):
+    for kept, is_known in ((6, False), (7, False), (7, True)):
         rows: list[int] = []
 
         def project(part: Tensor, rows: list[int] = rows) -> Tensor:
             rows.append(len(part))
             return part @ weights.T
 
-        known = {"places": batch["loss_mask"].view(-1).nonzero().squeeze(1)} if places else {}
+        known = (
+            {"loss_indices": batch["loss_mask"].view(-1).nonzero().squeeze(1)} if is_known else {}
+        )
         sums = loss_sums(hidden, project, {**batch, **known}, chunk=3, kept=kept)
         gradients.append(torch.autograd.grad(sums.loss.sum(), weights)[0])
         calls.append(sorted(rows))

@@ -70,7 +70,7 @@ def _compare_rows(row: Row, expected: dict[str, Any], *, has_words: bool) -> Non
 
 def _targets(expected: dict[str, Any]) -> list[int]:
     pairs = zip(expected["target"], expected["logit_mask"], strict=True)
-    return [target for target, is_asked in pairs if is_asked]
+    return [target for target, is_requested in pairs if is_requested]
 
 
 @pytest.mark.parametrize("name", SEQUENCES)

@@ -67,7 +67,7 @@ def text_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> str:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Writer:
+class TextGenerator:
     """A model with its tokenizer, and how it writes."""
 
     model: GLM
@@ -75,7 +75,7 @@ class Writer:
     tokenizer: TextTokenizer
     decoding: Decoding
 
-    def write(self, prompts: Sequence[Prompt], *, batch_size: int) -> Iterator[GeneratedText]:
+    def generate(self, prompts: Sequence[Prompt], *, batch_size: int) -> Iterator[GeneratedText]:
         """Yield prompts with their blanks filled, batch by batch.
 
         Args:
@@ -84,12 +84,12 @@ class Writer:
         """
         for begin in range(0, len(prompts), batch_size):
             batch = prompts[begin : begin + batch_size]
-            filled = fill(self._reader, batch, self.decoding, first=begin)
+            filled = fill(self._decoder, batch, self.decoding, first=begin)
             for prompt, completions in zip(batch, filled, strict=True):
                 yield GeneratedText.of(prompt, completions, self.tokenizer)
 
     @property
-    def _reader(self) -> CachedDecoder:
+    def _decoder(self) -> CachedDecoder:
         return CachedDecoder(
             self.model, self.model.config, self.model.word_embeddings.weight.device
         )
@@ -124,6 +124,6 @@ def generate_texts(
         prompt_format = PromptFormat(
             causal=not shape.block_positions, positions=shape.position_rows
         )
-    writer = Writer(model=model, tokenizer=tokenizer, decoding=decoding or Decoding())
+    generator = TextGenerator(model=model, tokenizer=tokenizer, decoding=decoding or Decoding())
     ready = [make_prompt(text, tokenizer, prompt_format) for text in prompts]
-    return list(writer.write(ready, batch_size=batch_size))
+    return list(generator.generate(ready, batch_size=batch_size))

@@ -79,7 +79,7 @@ def check_memory(
         )
 
 
-def keeps_elsewhere(deepspeed: Mapping[str, Any]) -> bool:
+def offloads_to_nvme(deepspeed: Mapping[str, Any]) -> bool:
     """Return whether settings of DeepSpeed move a part of the model to a disk."""
     zero = deepspeed.get("zero_optimization") or {}
     offloads = (zero.get(f"offload_{part}") or {} for part in ("optimizer", "param"))

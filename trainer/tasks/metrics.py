@@ -1,4 +1,4 @@
-"""Figures of predictions."""
+"""Metrics of predictions."""
 
 import re
 from collections.abc import Sequence
@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from shards.errors import UserError
 from trainer.tasks.rows import Answer, Example
 
-Figures = dict[str, float]
+Metrics = dict[str, float]
 
-FIGURES = ("accuracy", "f1-macro")
+CHOICE_METRICS = ("accuracy", "f1-macro")
 """Of answers that are chosen."""
-TEXT_FIGURES = ("rouge-l", "exact", "rouge-1", "rouge-2")
+TEXT_METRICS = ("rouge-l", "exact", "rouge-1", "rouge-2")
 """Of answers that are written."""
 
 _HAN = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
@@ -42,23 +42,23 @@ def f1(labels: Sequence[object], predictions: Sequence[object], *, of: object) -
     return 2 * both / either if either else 0.0
 
 
-def chosen_figures(questions: Sequence[Example], predictions: Sequence[Answer]) -> Figures:
-    """Return FIGURES: right answers in per cent, and the mean F1 (0 to 1) of labels that occur."""
+def choice_metrics(questions: Sequence[Example], predictions: Sequence[Answer]) -> Metrics:
+    """Return CHOICE_METRICS: accuracy in per cent, and the mean F1 (0 to 1) of all labels."""
     labels = labels_of(questions)
     hits = [label == given for label, given in zip(labels, predictions, strict=True)]
     f1s = [f1(labels, predictions, of=label) for label in {*labels, *predictions}]
     return {"accuracy": per_cent(hits), "f1-macro": sum(f1s) / len(f1s)}
 
 
-def text_figures(questions: Sequence[Example], predictions: Sequence[Answer]) -> Figures:
-    """Return TEXT_FIGURES: ROUGE, and how many texts are just what they should be, in per cent."""
+def text_metrics(questions: Sequence[Example], predictions: Sequence[Answer]) -> Metrics:
+    """Return TEXT_METRICS: ROUGE, and how many texts are just what they should be, in per cent."""
     references = [str((question.facts or {})["reference"]).strip() for question in questions]
     texts = [str(text).strip() for text in predictions]
     hits = [one == other for one, other in zip(references, texts, strict=True)]
     return {"exact": per_cent(hits), **rouge(references, texts)}
 
 
-def rouge(references: Sequence[str], predictions: Sequence[str]) -> Figures:
+def rouge(references: Sequence[str], predictions: Sequence[str]) -> Metrics:
     """Return ROUGE-1, -2 and -L of predictions, F-measures in per cent, the mean over all.
 
     torchmetrics counts; words are letters and digits in lower case, not stemmed, and each Chinese

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shards.errors import UserError
-from trainer.room import check_disk, check_memory, free_memory
+from trainer.capacity import check_disk, check_memory, free_memory
 
 
 def test_a_disk_without_room(tmp_path: Path) -> None:

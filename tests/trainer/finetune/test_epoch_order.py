@@ -2,12 +2,12 @@ import pytest
 import torch
 from torch.utils.data import DistributedSampler
 
-from trainer.finetune.order import Order
+from trainer.finetune.epoch_order import EpochOrder
 
 
 @pytest.mark.parametrize("world", [1, 2, 4])
 def test_a_batch_is_what_the_samplers_of_all_ranks_give(world: int) -> None:
-    order = Order(num_items=32, batch_size=8, epochs=3, seed=5)
+    order = EpochOrder(num_items=32, batch_size=8, epochs=3, seed=5)
     samplers = [
         DistributedSampler(torch.arange(32), num_replicas=world, rank=rank, seed=5)
         for rank in range(world)

@@ -10,12 +10,12 @@ from shards.errors import UserError
 from shards.records import to_json
 from trainer.checkpoint import Checkpoint
 from trainer.finetune.command import Finetune
-from trainer.finetune.order import Order
-from trainer.finetune.scoring import are_chosen
+from trainer.finetune.epoch_order import EpochOrder
+from trainer.finetune.scoring import have_choices
 from trainer.import_weights.loaded_model import ModelSource
 from trainer.import_weights.weights import listed
 from trainer.model.sizes import ModelConfig
-from trainer.tasks.figures import rouge
+from trainer.tasks.metrics import rouge
 from trainer.tasks.rows import Example
 from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
@@ -34,10 +34,10 @@ def read_examples(
     """
     task, examples = config.described_task, dict[str, list[Example]]()
     _check_folder(config.data, task.file(config.data, TRAIN))
-    if task.IS_WRITTEN and not config.by_loss and task.file(config.data, VALIDATION).is_file():
+    if task.IS_GENERATED and not config.by_loss and task.file(config.data, VALIDATION).is_file():
         rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
     # With their answers: those of training alone have them.
-    known = [(KNOWN, VALIDATION, TRAIN)] if task.IS_WRITTEN else []
+    known = [(KNOWN, VALIDATION, TRAIN)] if task.IS_GENERATED else []
     for name, file_of, split in (*((split, split, split) for split in SPLITS), *known):
         path = task.file(config.data, file_of)
         if name != TRAIN and not path.is_file():
@@ -49,7 +49,9 @@ def read_examples(
             options=config.prompt_options,
             prompt_format=source.prompt_format,
         )
-        _check_positions(examples[name], source.shape, cuts="length" in task.TAKES, where=path)
+        _check_positions(
+            examples[name], source.shape, cuts="length" in task.USED_OPTIONS, where=path
+        )
     _check_uses(config, examples)
     return examples
 
@@ -78,7 +80,7 @@ def _check_uses(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> 
     Raises:
         UserError: they have none; the message names the flag.
     """
-    chosen = are_chosen(examples[TRAIN])
+    chosen = have_choices(examples[TRAIN])
     is_summed = chosen and not examples[TRAIN][0].words
     uses = {
         "loss": (chosen, "is of questions with choices"),
@@ -155,7 +157,7 @@ def _fingerprint(examples: Sequence[Example]) -> str:
     return digest.hexdigest()[:16]
 
 
-def check_no_items_lost(checkpoint: Checkpoint, order: Order) -> None:
+def check_no_items_lost(checkpoint: Checkpoint, order: EpochOrder) -> None:
     """Check that the next step begins with the item behind the last one of a checkpoint.
 
     Across epochs, the last batch of a run that has ended may be short, and the next begins where a

@@ -15,7 +15,7 @@ import torch
 
 
 @dataclass(frozen=True, kw_only=True)
-class Order:
+class EpochOrder:
     """The order of a run's items; steps and epochs are counted from 1."""
 
     num_items: int

@@ -12,14 +12,14 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from trainer.deepspeed import WEIGHTS_SPLIT
+from trainer.deepspeed import ZERO_3
 from trainer.distributed import Ranks, Stop
 from trainer.engine import DeepSpeedEngine
 from trainer.generate.decoder import CachedDecoder
 from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt
 from trainer.generate.search import Completion, fill
-from trainer.model.model import NewTokens
+from trainer.model.model import CachedInput
 from trainer.model.sizes import ModelConfig
 
 _NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)
@@ -31,7 +31,7 @@ class _StoppedError(Exception):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RankWriter:
+class RankGenerator:
     """Fills blanks on all ranks."""
 
     engine: DeepSpeedEngine
@@ -58,7 +58,7 @@ class RankWriter:
         own: list[list[Completion]] = []
         share = -(-num_prompts // self.ranks.world)
         begin = share * self.ranks.rank
-        with self.engine.eval_mode():
+        with self.engine.eval_mode(eager=True):
             for first in range(begin, begin + share, self.batch_size):
                 if self.stop.exit_code():
                     return None
@@ -70,10 +70,10 @@ class RankWriter:
 
     def _batch(self, numbers: range, prompt_of: Callable[[int], Prompt]) -> list[list[Completion]]:
         """Return the completions of a batch, once all ranks have theirs."""
-        reader = CachedDecoder(self._call, self.shape, self.ranks.device)
+        decoder = CachedDecoder(self._call, self.shape, self.ranks.device)
         prompts = [prompt_of(number) for number in numbers]
         try:
-            return fill(reader, prompts, self.decoding, first=numbers.start) if prompts else []
+            return fill(decoder, prompts, self.decoding, first=numbers.start) if prompts else []
         except _StoppedError:
             return []  # all ranks stop after this batch
         finally:
@@ -81,15 +81,15 @@ class RankWriter:
 
     @property
     def _is_split(self) -> bool:
-        return self.engine.stage == WEIGHTS_SPLIT and self.ranks.world > 1
+        return self.engine.stage == ZERO_3 and self.ranks.world > 1
 
-    def _call(self, new: NewTokens) -> Tensor:
+    def _call(self, new: CachedInput) -> Tensor:
         """Return the model's logits, at ZeRO stage 3 in a call that all ranks make.
 
         Raises:
             _StoppedError: this rank was asked to stop.
         """
-        if self.stop.is_asked:
+        if self.stop.is_requested:
             raise _StoppedError
         if self._is_split:
             self.ranks.sum(torch.ones(1, dtype=torch.int64))
@@ -98,6 +98,6 @@ class RankWriter:
 
     def _join_remaining_calls(self) -> None:
         """Make dummy calls of the model until no rank makes any other."""
-        reader = CachedDecoder(self.engine.wrapped, self.shape, self.ranks.device)
+        decoder = CachedDecoder(self.engine.wrapped, self.shape, self.ranks.device)
         while self._is_split and int(self.ranks.sum(torch.zeros(1, dtype=torch.int64))):
-            reader.open([_NOTHING])
+            decoder.prefill([_NOTHING])
