@@ -1,10 +1,10 @@
-"""The data of a run as it decides on them: at its start, at a resume, and with --follow.
+"""Decides which manifests a run reads: at its start, when it resumes, and with --follow.
 
-    checkpoint ─▶ numbers on each rank ─▶ the highest that all have ─▶ opened on all
-         ─▶ run.json ─▶ next step
+    checkpoint ─▶ manifest numbers on each rank ─▶ the highest that all ranks have
+         ─▶ opened on all ranks ─▶ run.json ─▶ next step
 
-Whether to switch to newer manifests is decided once for each position and recorded before the step
-that follows, so that a run that was killed repeats it, whatever has come meanwhile.
+The ranks decide once per position whether to switch to newer manifests. The decision is recorded
+before the next step, so a run that was killed repeats it, even if newer data have arrived since.
 """
 
 from collections.abc import Callable
@@ -37,11 +37,11 @@ from trainer.loader import scatters_read
 
 @dataclass(eq=False)
 class DatasetWatcher:
-    """The decisions about a run's data: the switches so far, and whether more may come."""
+    """Watches the datasets of a run, and decides when the run switches to newer manifests."""
 
     config: TrainConfig
     run: SamplingPlan
-    """With all switches that are decided."""
+    """The run with all decided switches."""
     _: KW_ONLY
     ranks: Ranks
 
@@ -50,32 +50,38 @@ class DatasetWatcher:
         self._reported: set[str] = set()
 
     def run_before(self, end: int) -> SamplingPlan:
-        """Return the run with the switches before a position."""
+        """Return the run with only the switches before position `end`."""
         return before_later_switches(self.run, end - 1)
 
     def save(self) -> None:
-        """Record what is decided in the run's folder; all ranks call this."""
+        """Write the decided switches to the run's folder; all ranks call this.
+
+        Raises:
+            CollectiveError: the file cannot be written.
+        """
         if self.config.save is not None:
             path = self.config.save / NAME
             self.ranks.run_on_rank0(lambda: self.run.save(path))
 
     def open(self, run: SamplingPlan) -> RunData:
-        """Return the data of a run after a switch, opened once; all ranks call this.
+        """Return the data of a run after a switch, opened only once; all ranks call this.
 
         Raises:
-            CollectiveError: they cannot be read on some rank, or do not fit the model or the ranks.
+            CollectiveError: some rank cannot read the data, or they do not fit the model or the
+                ranks.
         """
         if self._opened is None or self._opened.run.mixes != run.mixes:
             self._opened = open_on_all_ranks(self.config, run, self.ranks)
         return replace(self._opened, run=run)
 
     def poll(self, data: RunData, position: int, *, show: Callable[[str], None]) -> None:
-        """Decide whether newer manifests are read from a position on, unless that is decided.
+        """Decide whether the run reads newer manifests from a position on; do this only once.
 
         Args:
-            data: that are read up to the position.
-            position: of a checkpoint.
-            show: shows a line: why newer manifests are not taken, each reason once.
+            data: the data that the run reads up to the position.
+            position: the number of samples before the next step.
+            show: shows a line on the terminal: the reason why newer manifests are not used, once
+                per reason.
         """
         if not self.config.follow or position <= (self.run.followed or 0):
             return
@@ -91,7 +97,7 @@ class DatasetWatcher:
         self.save()
 
     def _newer(self, data: RunData, position: int) -> SamplingPlan | None:
-        """Return the run with a switch at a position, None if there is nothing newer to take.
+        """Return the run with a switch at a position; None if there are no newer manifests.
 
         Raises:
             CollectiveError: a dataset cannot be read, or its newer shards do not fit.
@@ -113,7 +119,7 @@ class DatasetWatcher:
         return self.ranks.run_on_all_ranks(lambda: switch_version(run, position, numbers=numbers))
 
     def _share(self, run: SamplingPlan) -> NodeShare:
-        """Return this rank's part of the data."""
+        """Return the part of the data that this rank reads."""
         rank, world = self.ranks.rank, self.ranks.world
         scatters = {
             scatter
@@ -124,10 +130,10 @@ class DatasetWatcher:
 
 
 def open_on_all_ranks(config: TrainConfig, run: SamplingPlan, ranks: Ranks) -> RunData:
-    """Return the data of a run; all ranks call this.
+    """Return the opened data of a run; all ranks call this.
 
     Raises:
-        CollectiveError: they cannot be read on some rank, or do not fit the model or the ranks.
+        CollectiveError: some rank cannot read the data, or they do not fit the model or the ranks.
     """
 
     def open_here() -> RunData:
@@ -139,10 +145,16 @@ def open_on_all_ranks(config: TrainConfig, run: SamplingPlan, ranks: Ranks) -> R
 
 
 def _newest_complete(directory: str, number: int, lineage: str, share: NodeShare) -> int:
-    """Return the highest manifest number whose files are there, at least the one that is read.
+    """Return the highest manifest number whose files are here, at least the current one.
+
+    Args:
+        directory: the dataset.
+        number: the manifest number that the run reads.
+        lineage: the lineage of that manifest.
+        share: the part of the files that this rank needs.
 
     Raises:
-        UserError: the manifest cannot be read, or it is of another dataset.
+        UserError: the manifest cannot be read, or has another lineage.
     """
     path = any_path(directory)
     try:
@@ -169,15 +181,13 @@ def _is_whole(path: AnyPath, manifest: Manifest, number: int, share: NodeShare) 
     return True
 
 
-def resolve_run(
-    config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | None
-) -> SamplingPlan:
-    """Return a run with manifest numbers, and with the switches that were decided before.
+def resolve_run(config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | None) -> SamplingPlan:
+    """Return the run of a command line with manifest numbers and the switches decided so far.
 
-    All ranks call this. A folder may hold decisions that are later than its checkpoint.
+    All ranks call this. A run's folder may record decisions that are later than its checkpoint.
 
     Raises:
-        UserError: data are missing, or a run that follows them cannot.
+        UserError: data are missing, or the run cannot follow them.
     """
     given = config.sampling_plan()
     if config.follow:
@@ -195,10 +205,10 @@ def resolve_run(
 
 
 def _resumed(given: SamplingPlan, saved: SamplingPlan, checkpoint: Checkpoint) -> SamplingPlan:
-    """Return a run as it continues from a checkpoint.
+    """Return the run that continues from a checkpoint.
 
     Raises:
-        UserError: a manifest that it read is not there any more.
+        UserError: a manifest that the run has read does not exist any more.
     """
     run = resume_plan(given, saved)
     read = cache(read_manifest)
@@ -216,7 +226,7 @@ def _resumed(given: SamplingPlan, saved: SamplingPlan, checkpoint: Checkpoint) -
 
 
 def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> SamplingPlan:
-    """Return the run of a checkpoint, with the later switches that its folder records."""
+    """Return the run recorded in a checkpoint, with later switches that its folder records."""
     saved = ranks.run_on_all_ranks(lambda: checkpoint.part("run", SamplingPlan))
     path = checkpoint.folder.parent / NAME
     recorded = ranks.run_on_rank0(lambda: SamplingPlan.load(path) if path.is_file() else None)

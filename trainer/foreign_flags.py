@@ -1,7 +1,7 @@
-"""The commonest flags of other trainers, and what each is here.
+"""The most common flags of other trainers, and their counterparts here.
 
-They are of THUDM/GLM, Megatron-LM, DeepSpeed and the Trainer of transformers;
-docs/coming-from.md says more of some. Dashes stand for underscores too.
+The flags are those of THUDM/GLM, Megatron-LM, DeepSpeed and transformers' Trainer.
+docs/coming-from.md explains some of them. A dash also matches an underscore.
 """
 
 from collections.abc import Mapping

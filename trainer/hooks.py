@@ -1,6 +1,6 @@
-"""The hooks that the command of training adds to a run: benchmarks, and samples of text.
+"""The hooks that the command `trainer.train` adds to a run: benchmarks and sample texts.
 
-They are loaded where a flag asks for them only.
+The modules of a hook are imported only if a flag enables it.
 """
 
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def train(config: TrainConfig, ranks: Ranks) -> int:
-    """Train and return the exit code, with the hooks that the flags ask for."""
+    """Train with the hooks that the flags enable, and return the exit code."""
     load_weights = None
     if config.init_from is not None:
         from trainer.import_weights.load import broadcast_weights  # noqa: PLC0415  not in every run
@@ -38,7 +38,8 @@ def _make_hooks(task: PretrainTask, stop: Stop) -> Sequence[Hook]:
     """Return the hooks of a run; all ranks call this.
 
     Raises:
-        CollectiveError: a file of items or prompts, or the tokenizer of the data, cannot be used.
+        CollectiveError: a file of benchmark items, a file of prompts, or the tokenizer of the
+            data cannot be used.
     """
     hooks = []
     if task.config.eval_task:
@@ -57,7 +58,7 @@ def _make_hooks(task: PretrainTask, stop: Stop) -> Sequence[Hook]:
 
 
 def _source(task: PretrainTask) -> "ModelSource":
-    """Return the description of a run's model that prompts and benchmarks need."""
+    """Return the description of the model in training, for prompts and benchmarks."""
     from trainer.import_weights.loaded_model import source_of_run  # noqa: PLC0415  not in every run
 
     data = tuple(str(dataset.directory) for dataset in task.data.datasets)

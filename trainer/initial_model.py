@@ -1,4 +1,4 @@
-"""A model with initial values, on its device and in its type, without a copy of it in fp32."""
+"""Makes a model with initial values on its device, in its dtype, without a whole fp32 copy."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -22,11 +22,11 @@ def make_model(
     ranks: Ranks,
     make: Callable[..., GLM] = GLM,
 ) -> GLM:
-    """Return a model with initial values, where and in the type that it is trained in.
+    """Return a model with initial values, on the device and in the dtype that it is trained in.
 
-    No rank holds all of it in fp32 on the way there: its modules are made one after another. At
-    ZeRO stage 3 each rank keeps only its part. Below, the first rank alone has the values, and
-    DeepSpeed sends them to the others when it makes its engine. `make` is the model's class.
+    No rank ever holds the whole model in fp32, because the modules are made one after another. At
+    ZeRO stage 3 each rank keeps only its part. At lower stages only the first rank has the values,
+    and DeepSpeed sends them to the others when it makes its engine. `make` is the model's class.
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
@@ -43,14 +43,14 @@ def make_model(
 
 
 def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, draws: bool) -> None:
-    """Give the modules of a model on the meta device their memory, one after another.
+    """Allocate the modules of a model on the meta device, one after another.
 
     Args:
-        model: its modules draw their initial values in `reset_parameters`, as when it is made
-            elsewhere.
-        device: where it goes.
-        dtype: of its parameters.
-        draws: whether they get values: drawn on the CPU in fp32, whatever device and type.
+        model: the model, whose modules draw their initial values in `reset_parameters`.
+        device: the device that the parameters are moved to.
+        dtype: the type of the parameters.
+        draws: whether to draw initial values. They are drawn on the CPU in fp32, for any device
+            and type.
     """
     for module in model.modules():
         reset = getattr(module, "reset_parameters", None)
@@ -65,13 +65,19 @@ def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, dr
 
 
 def _dtype_of_weights(deepspeed: Mapping[str, Any]) -> torch.dtype:
-    """Return the type that DeepSpeed gives a model; fp32 where it does not treat all alike."""
+    """Return the dtype that DeepSpeed gives a model; fp32 if its settings have `data_types`."""
     name = None if "data_types" in deepspeed else precision_of(deepspeed)
     return DTYPES[name or FP32]
 
 
 def seed_of(seed: int, purpose: str, *place: int) -> int:
-    """Return a seed of PyTorch's generator, for a purpose at a place in a run."""
+    """Return a seed for PyTorch's generator.
+
+    Args:
+        seed: the seed of the run.
+        purpose: a name, so that different purposes have different seeds.
+        place: numbers such as step and rank.
+    """
     key = np.array([text_key(seed, purpose)], np.uint64)
     for number in place:
         key = derive(key, np.array([number]))

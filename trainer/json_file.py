@@ -1,4 +1,4 @@
-"""JSON that people write: settings of DeepSpeed, shapes of models, items, prompts."""
+"""Reads JSON files that people write: DeepSpeed settings, model shapes, items, prompts."""
 
 import json
 import re
@@ -9,15 +9,15 @@ from typing import Any
 from shards.errors import UserError
 
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
-"""An escape of half a character, which JSON may have without its other half."""
+"""The escape of a surrogate, which JSON allows without its other half."""
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """Return the JSON object in a file; NaN and infinite numbers are left to the caller.
+    """Return the JSON object in a file; the caller checks for NaN and infinite numbers.
 
     Raises:
-        UserError: the file cannot be read, holds something else, has a key twice or half a
-            character.
+        UserError: the file cannot be read, is not a JSON object, repeats a key, or contains a lone
+            surrogate.
     """
     try:
         content = parse(path.read_bytes())
@@ -33,12 +33,12 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def parse(text: str | bytes) -> Any:
-    r"""Return the value that a JSON text is.
+    r"""Return the value of a JSON text.
 
     Raises:
-        ValueError: it is none, has a key twice, or a text in it has half a character (a lone
-            surrogate, "\ud800"), which no file in UTF-8 and no tokenizer can hold.
-        RecursionError: it is nested too deeply.
+        ValueError: the text is not valid JSON, repeats a key, or contains a lone surrogate
+            ("\ud800"), which neither UTF-8 nor a tokenizer can represent.
+        RecursionError: the text is nested too deeply.
     """
     content = json.loads(text, object_pairs_hook=_without_repeats)
     if isinstance(text, bytes) or _HALF.search(text):
@@ -57,10 +57,10 @@ def _check_halves(content: Any) -> None:
 
 
 def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return an object of the file.
+    """Return a JSON object as a dict.
 
     Raises:
-        ValueError: it has a key twice; Python would take the second.
+        ValueError: a key is repeated; Python would use the last value.
     """
     content = dict(pairs)
     if len(content) < len(pairs):
@@ -72,7 +72,7 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether there is a file of that name, which may be no possible name at all."""
+    """Return whether a path is a file; any text is allowed, even one too long for a name."""
     try:
         return path.is_file()
     except OSError:  # too long a name, for one

@@ -1,16 +1,16 @@
-"""How a trained model is opened: flags of all commands that use one."""
+"""The flags of all commands that open a trained model."""
 
 from dataclasses import dataclass
 
 from shards.commands.flags import option
 
 OPENED = "loading the model"
-"""Their title in `--help`."""
+"""The title of these flags in `--help`."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LoadOptions:
-    """How a trained model is opened; the flags of all commands that use one."""
+    """Options for opening a trained model."""
 
     model: str | None = option(None, metavar="NAME", group=OPENED)
     """Shape of the model, as for trainer.train; only a published checkpoint without config.json

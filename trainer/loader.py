@@ -1,4 +1,4 @@
-"""Batches of tensors for one rank, read ahead by a thread.
+"""Reads the batches of one rank as tensors; a thread reads ahead.
 
     dataset = Dataset.open("build/wudao")
     sampler = Sampler(streams_of(dataset), seed=1, num_scatters=1, window=causal_windows(2048))
@@ -6,9 +6,9 @@
     for batch in loader:
         loss = model(batch["tokens"], batch["targets"], batch["loss_mask"])
 
-The batches of a rank depend only on the sampler and the position: how many samples all ranks
-together have consumed. `state_dict` holds it, and `load_state_dict` continues from it, on whatever
-number of ranks and with whatever batch size the new loader has.
+The batches of a rank depend only on the sampler and on the position, the number of samples that all
+ranks together have consumed. `state_dict` returns the position, and `load_state_dict` continues
+from it, also on another number of ranks or with another batch size.
 """
 
 import logging
@@ -42,11 +42,11 @@ Tensors = dict[str, torch.Tensor]
 _Integers = NDArray[np.int64]
 _T = TypeVar("_T")
 _LOCATED_AT_ONCE = 2048
-"""Samples drawn at once: the sampler hardly takes longer for them than for a single batch."""
+"""Samples drawn at once; drawing them hardly takes longer than drawing a single batch."""
 _FOREVER = 2**62
-"""Beyond any position."""
+"""A number above any position."""
 _TOKENS_AT_ONCE = 1 << 19
-"""Tokens read at once, in as many causal batches as that makes: 4 MB as int64."""
+"""Tokens of all causal batches that are read at once: 4 MB as int64."""
 _TABLES = frozenset({"piece_windows", "piece_starts", "cu_seqlens"})
 """Tensors that do not have one row per sample."""
 
@@ -54,7 +54,7 @@ _log = logging.getLogger(__name__)
 
 
 class Located(NamedTuple):
-    """The places of windows, one row each."""
+    """The locations of windows, one row per window."""
 
     streams: _Integers
     shards: _Integers
@@ -63,27 +63,27 @@ class Located(NamedTuple):
     keys: NDArray[np.uint64]
 
     def rows(self, begin: int, end: int) -> "Located":
-        """Return some of the rows."""
+        """Return the rows from `begin` up to `end`."""
         return Located._make(column[begin:end] for column in self)
 
 
 @dataclass(eq=False)
 class Loader(IterableDataset[Tensors]):
-    """The batches of a rank, endless unless `steps` is given.
+    """The batches of a rank, without end unless `steps` is given.
 
-    Each is a dict of tensors; b is `batch_size / world`:
+    Each batch is a dict of tensors; b is `batch_size / world`:
 
         tokens         int64 [b, width]    the text; GLM: width is a multiple of 64, else L
         targets        int64 [b, width]    causal: the next tokens
-        loss_mask      bool  [b, width]    what carries loss (`shards.sampling.batch.Batch`)
+        loss_mask      bool  [b, width]    tokens with loss (`shards.sampling.batch.Batch`)
         lengths        int64 [b]           tokens of a row without its padding
         keys           int64 [b]           a hash of each sample and epoch, to seed randomness
         source         int64 [b]           number of the sampler's stream
         piece_windows  int64 [pieces]      GLM, or with boundaries: the row of each piece
-        piece_starts   int64 [pieces]      and where it begins in that row
-        cu_seqlens     int32 [pieces + n]  the same as sequences laid end to end (`Batch`)
+        piece_starts   int64 [pieces]      the column at which the piece begins in that row
+        cu_seqlens     int32 [pieces + n]  the same for rows laid end to end (`Batch`)
 
-    With `blanks`, the tensors of a `GlmBatch` instead, and `keys`:
+    With `blanks`, a batch has the tensors of a `GlmBatch` instead, and `keys`:
 
         tokens, targets, loss_mask         [b, n], n a multiple of 64
         position_ids   int64 [b, 2, n]     positions, positions in a block
@@ -93,34 +93,36 @@ class Loader(IterableDataset[Tensors]):
         source         int64 [b]           as above
         pieces         int64 [b, n]        document of each token, -1 in the padding; on request
 
-    It may be wrapped in a `DataLoader` with `batch_size=None`, whose workers share the batches out,
-    in order, but it does not need one.
+    A loader does not need a `DataLoader`, but works in one with `batch_size=None`, whose workers
+    divide the batches among them in order.
 
     Raises:
-        UserError: the layout does not work, or the datasets' tokenizers differ; at construction.
+        UserError: the batch cannot be divided among the ranks, or the datasets' tokenizers differ;
+            raised at construction.
         DamageError: shards of this rank are missing; the message lists them.
     """
 
     sampler: Sampler
-    """Decides which window is at which position."""
+    """The sampler, which decides which window is at which position."""
     _: KW_ONLY
     batch_size: int
-    """Samples of all ranks together; `world` divides it."""
+    """The number of samples of all ranks together; a multiple of `world`."""
     rank: int = 0
-    """This process, from 0."""
+    """The number of this process, from 0."""
     world: int = 1
-    """Processes that share each batch."""
+    """The number of processes that share each batch."""
     boundaries: bool = False
-    """Report where documents begin in causal windows."""
+    """Whether causal batches contain the beginnings of documents."""
     blanks: BlankInfilling | None = None
-    """Turns GLM windows into the rows that a GLM is trained on."""
+    """Makes the rows that a GLM is trained on from GLM windows."""
     pin_memory: bool = False
-    """Put batches in page-locked memory, which a GPU copies from asynchronously; needs CUDA."""
+    """Whether to put batches into page-locked memory, which a GPU reads asynchronously; needs
+    CUDA."""
     steps: int | None = None
-    """Batches of the whole run, counted from position 0; also `len`, for loops that need one."""
+    """The number of batches of the whole run, from position 0; also returned by `len`."""
     ahead: int = 2
-    """Batches that a thread reads while the model works; 0: no thread. The workers of a
-    `DataLoader` read ahead themselves."""
+    """The number of batches that a thread reads ahead; 0: no thread. In the workers of a
+    `DataLoader` there is no such thread, because they read ahead themselves."""
 
     def __post_init__(self) -> None:
         self._check_layout()
@@ -145,14 +147,14 @@ class Loader(IterableDataset[Tensors]):
             _log.warning("%s", note)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state after the last batch that was taken, for JSON or a checkpoint."""
+        """Return the state after the last batch that was yielded, as JSON."""
         return self.sampler.state_dict(self._position)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
-        """Continue from a state; iterators made before are not affected.
+        """Continue from a state; existing iterators are not affected.
 
         Raises:
-            UserError: this loader's sampler cannot continue from it.
+            UserError: this loader's sampler cannot continue from the state.
         """
         self._position = self.sampler.load_state_dict(state)
         self._state_has_offset = get_worker_info() is not None
@@ -161,11 +163,11 @@ class Loader(IterableDataset[Tensors]):
         worker = get_worker_info()
         position, step = self._position, self.batch_size
         if worker is not None:
-            # Worker k of n reads batches k, k + n, …; a loaded state already includes the k.
+            # Worker k of n reads batches k, k + n, …; a loaded state already includes this offset.
             position += 0 if self._state_has_offset else worker.id * self.batch_size
             self._state_has_offset = True
             step *= worker.num_workers
-        # A slice that is sent to another process drags the whole array along.
+        # Sending a slice to another process would send the whole array.
         at_once = 1 if worker is not None else self._num_batches_at_once()
         blocks = self._read(position, step, at_once)
         if self.ahead and worker is None:
@@ -186,10 +188,10 @@ class Loader(IterableDataset[Tensors]):
         return self.batch_size // self.world
 
     def _num_batches_at_once(self) -> int:
-        """Return how many batches to read at once: for small ones calls cost more than copying.
+        """Return the number of batches to read at once; for small ones, calls cost more than copies.
 
-        Rows of causal windows are equally wide, so batches are slices of a larger one; a GLM batch
-        is as wide as its own longest row.
+        Rows of causal windows are equally wide, so batches can be slices of a larger batch. A GLM
+        batch is as wide as its own longest row.
         """
         if self.boundaries or self.sampler.window.kind != "causal":
             return 1
@@ -207,7 +209,7 @@ class Loader(IterableDataset[Tensors]):
                 yield [self._batch(block, i) for i in range(min(at_once, len(slots) - begin))]
 
     def _batch(self, block: Tensors, number: int) -> Tensors:
-        """Return a batch of those that were read at once."""
+        """Return one batch of a block of batches that were read at once."""
         rows = slice(number * self._share, (number + 1) * self._share)
         batch = {name: x if name in _TABLES else x[rows] for name, x in block.items()}
         return {name: x.pin_memory() for name, x in batch.items()} if self.pin_memory else batch
@@ -238,7 +240,7 @@ def _read_ahead(blocks: Iterator[_T], ahead: int) -> Iterator[_T]:
 
 
 def scatters_read(batch_size: int, num_scatters: int, *, world: int, rank: int) -> range:
-    """Return the scatters that a rank reads in a run of this batch size: all, if it does not fit.
+    """Return the scatters that a rank reads; all of them if the batch does not fit the scatters.
 
     Raises:
         UserError: the batch cannot be divided among the ranks.
@@ -257,11 +259,12 @@ def read_once(
     boundaries: bool = False,
     blanks: BlankInfilling | None = None,
 ) -> Iterator[Tensors]:
-    """Yield a rank's part of all windows, each exactly once, as `Loader` does: for validation.
+    """Yield a rank's part of all windows, each window exactly once, for validation.
 
-    Every rank gets the same number of batches of `batch_size / world` rows, so that none waits for
-    one that has finished; rows at the end may be empty (length 0) and carry no loss. A window has
-    the same blanks each time, whatever the seed of the run.
+    The batches are like those of `Loader`. Every rank gets the same number of batches of
+    `batch_size / world` rows, so that no rank waits for one that has finished; the last rows may be
+    empty (length 0) and have no loss. A window has the same blanks each time, for any seed of the
+    run.
 
     Raises:
         ValueError: `world` does not divide `batch_size`.
@@ -276,7 +279,7 @@ def read_once(
 
 
 def _pad_rows(tensors: Tensors, num_rows: int) -> Tensors:
-    """Return a batch with empty rows appended, up to a number of rows."""
+    """Return a batch with empty rows appended, so that it has `num_rows` rows."""
     missing = num_rows - len(tensors["lengths"])
     if missing == 0:
         return tensors
@@ -298,7 +301,7 @@ class WindowReader:
     """Reads the windows at given positions; shards are opened on first use.
 
     Raises:
-        UserError: the datasets' tokenizers differ, or blanks do not fit the windows.
+        UserError: the datasets' tokenizers differ, or the blanks do not fit the windows.
     """
 
     def __init__(
@@ -326,19 +329,19 @@ class WindowReader:
         self._open: dict[tuple[int, int], Shard] = {}
 
     def locate(self, positions: _Integers) -> Located:
-        """Return the locations of the windows at positions, int64[n]."""
+        """Return the locations of the windows at these positions, int64[n]."""
         draws = self._windows.draw(positions)
         places = self._windows.locate(draws)
         if isinstance(self._windows, Sampler):
             keys = self._windows.keys(draws)
-        else:  # they depend on the text alone, not on a run's seed
+        else:  # for validation, keys depend on the text alone, not on the run's seed
             names = [text_key(0, stream.name) for stream in self._windows.streams]
             of_streams = np.array(names, np.uint64)[draws.stream]
             keys = derive(derive(of_streams, places.shard), places.window)
         return Located(draws.stream.astype(np.int64), *places, keys)
 
     def read(self, located: Located) -> Tensors:
-        """Return the located windows, one row each."""
+        """Return the windows at these locations, one row per window."""
         shards = zip(located.streams.tolist(), located.shards.tolist(), strict=True)
         batch = read_batch(
             [self._shard(*key) for key in shards],
@@ -371,5 +374,5 @@ class WindowReader:
 
 
 def datasets_of(streams: Sequence[Stream]) -> list[Dataset]:
-    """Return the datasets of streams, each once."""
+    """Return the datasets of streams, each dataset once."""
     return list({id(stream.dataset): stream.dataset for stream in streams}.values())

@@ -1,11 +1,11 @@
-"""The log of a run: lines of JSON, TensorBoard, and lines or a progress bar on the terminal.
+"""Writes the log of a run: JSON lines, TensorBoard, and lines or a progress bar on the terminal.
 
     RUN/log.jsonl       one line per event, {"event": "train", "step": 20, "loss": 6.1, …}
     RUN/tensorboard/    the same figures
 
-A run that resumes after step n first moves the events of later steps to log.jsonl.1: they would
-otherwise be there twice. Only the first rank keeps a log. A log.jsonl that cannot be written ends
-the run; where TensorBoard's files cannot be written, the run continues without them.
+A run that resumes after step n first moves the events of later steps to log.jsonl.1; otherwise they
+would be logged twice. Only the first rank writes a log. If log.jsonl cannot be written, the run
+ends; if TensorBoard's files cannot be written, it continues without them.
 """
 
 import json
@@ -29,10 +29,10 @@ from shards.storage.files import atomic_write, make_folder
 NAME = "log.jsonl"
 TRAIN, VALIDATION, TASKS, NOTE = "train", "validation", "tasks", "note"
 SPEED = "speed"
-"""Of a run that has ended, as a whole."""
+"""The event with the mean speed of a run that has ended."""
 SAMPLE = "sample"
 TASK_FIGURES = ("acc", "acc_norm", "perplexity", "word_perplexity")
-"""Of TASKS, named FIGURE/TASK: those that are shown on the terminal and drawn."""
+"""The figures of TASKS, named FIGURE/TASK, that are shown on the terminal and plotted."""
 
 _SHOWN: Mapping[str, str] = {
     "loss": "{:.4f}",
@@ -56,11 +56,11 @@ _NAMES: Mapping[str, str] = {
 _log = logging.getLogger(__name__)
 
 Monitor = Callable[[str, Mapping[str, float], int], None]
-"""Takes an event, its figures, and the number of samples up to it."""
+"""Takes an event, its figures, and the number of samples before it."""
 
 
 class RunLog:
-    """The log of a run, open from some step on."""
+    """The log of a run."""
 
     def __init__(
         self,
@@ -74,11 +74,11 @@ class RunLog:
         """Open the log.
 
         Args:
-            folder: of the run; None: write no files.
-            step: the last step whose events are kept from before.
-            steps: of the whole run.
-            show: write to the terminal as well.
-            monitor: gets the figures of events that have a number of samples, too.
+            folder: the run's folder; None: write no files.
+            step: the step after which the run resumes; events of later steps are moved away.
+            steps: the number of steps of the whole run.
+            show: whether to write to the terminal as well.
+            monitor: called with the figures of each event that has a number of samples.
         """
         self._steps = steps
         self._monitor = monitor
@@ -111,14 +111,14 @@ class RunLog:
         samples: int | None = None,
         line: str | None = None,
     ) -> None:
-        """Log the figures of an event, and show the main ones.
+        """Log the figures of an event, and show the main ones on the terminal.
 
         Args:
             event: TRAIN, VALIDATION and so on.
-            step: after which they were counted.
-            figures: by name.
-            samples: how many were taken up to the step; None: the monitors get nothing.
-            line: to show instead.
+            step: the step after which the figures were measured.
+            figures: the figures by name.
+            samples: the number of samples up to the step; None: the monitors get nothing.
+            line: the line to show on the terminal instead of the figures.
         """
         # JSON has no NaN and no infinity.
         plain = {k: v if math.isfinite(v) else None for k, v in figures.items()}
@@ -135,7 +135,7 @@ class RunLog:
         self.show(line or f"step {step:,}/{self._steps:,}  {event}  {'  '.join(shown)}")
 
     def write_sample(self, step: int, number: int, *, prompt: str, text: str) -> None:
-        """Log and show what the model makes of a prompt."""
+        """Log and show the text that the model has generated for a prompt."""
         self._append(
             {"event": SAMPLE, "step": step, "number": number, "prompt": prompt, "text": text}
         )
@@ -169,7 +169,7 @@ class RunLog:
             raise self._problem
 
     def show(self, text: str) -> None:
-        """Show a line on the terminal; if nobody reads it any more, the run continues."""
+        """Show a line on the terminal; if the terminal is closed, the run continues."""
         with suppress(OSError):
             if self._bar is not None:
                 self._bar.write(message(text), file=sys.stderr)
@@ -202,10 +202,10 @@ def _event(line: bytes) -> dict[str, Any] | None:
 
 
 def read_run_log(folder: Path) -> list[dict[str, Any]]:
-    """Return the events in the log of a run's folder, without lines that are none.
+    """Return the events in a run's log; lines that are not events are left out.
 
     Raises:
-        UserError: it has no log.
+        UserError: the folder has no log.
     """
     path = folder / NAME
     if not path.is_file():
@@ -214,7 +214,7 @@ def read_run_log(folder: Path) -> list[dict[str, Any]]:
 
 
 def _move_later_events(path: Path, step: int) -> None:
-    """Keep in a log only the events up to a step; append the others to log.jsonl.1."""
+    """Move the events after a step from a log to log.jsonl.1."""
     if not path.is_file():
         return
     events = [(line, _event(line)) for line in path.read_bytes().splitlines(keepends=True)]
@@ -231,10 +231,10 @@ def _move_later_events(path: Path, step: int) -> None:
 
 
 class _Board:
-    """TensorBoard's files. Where they cannot be written, the run continues without them."""
+    """TensorBoard's files; if they cannot be written, the run continues without them."""
 
     def __init__(self, folder: Path, step: int) -> None:
-        """Open the files in a folder; figures after a step are to be shown from these alone."""
+        """Open files in a folder; TensorBoard shows figures after `step` from these files alone."""
         self._folder = folder
         self._writer: Any = None
         try:
@@ -250,12 +250,12 @@ class _Board:
         self._writer = self._attempt(lambda: SummaryWriter(str(folder), purge_step=step + 1))
 
     def write(self, act: Callable[[Any], None]) -> None:
-        """Let a function write with TensorBoard's writer, if there is one."""
+        """Call a function with TensorBoard's writer, if there is one."""
         if self._writer is not None:
             self._attempt(lambda: act(self._writer))
 
     def _attempt(self, act: Callable[[], Any]) -> Any:
-        """Return a function's result; report an error of the disk once, and write no more."""
+        """Return a function's result; after an OSError, report it and write nothing more."""
         try:
             return act()
         except OSError as error:

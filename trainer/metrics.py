@@ -1,4 +1,4 @@
-"""Measurements of a run: loss by source and objective, speed, the share of a device's peak."""
+"""Measures a run: loss by source and objective, speed, model FLOPs utilization (MFU)."""
 
 import math
 import re
@@ -14,7 +14,7 @@ from trainer.distributed import DTYPES, Ranks
 from trainer.model.loss import LossSums
 
 OBJECTIVES = ("spans", "sentences", "generation", "causal")
-"""Objectives by number: those of `blanks.objective.Objective`, then predicting the next token."""
+"""Objectives by number: those of `blanks.objective.Objective`, then next-token prediction."""
 CAUSAL_OBJECTIVE = OBJECTIVES.index("causal")
 
 _LOSS, _CORRECT, _TARGETS = range(3)
@@ -22,20 +22,20 @@ _LOSS, _CORRECT, _TARGETS = range(3)
 
 @dataclass(frozen=True)
 class LossTally:
-    """Sums over samples, by source and objective; tallies can be added."""
+    """Sums of losses over samples, by source and objective; tallies can be added."""
 
     sources: tuple[str, ...]
-    """Names; the figures of equal ones are merged."""
+    """The names of the sources; the figures of equal names are merged."""
     sums: NDArray[np.float64]
     """[sources, objectives, 3]: loss in nats, correct tokens, tokens with loss."""
 
     @classmethod
     def empty(cls, sources: Sequence[str]) -> "LossTally":
-        """Return a tally of no samples."""
+        """Return a tally without samples."""
         return cls(tuple(sources), np.zeros((len(sources), len(OBJECTIVES), 3)))
 
     def with_sources(self, sources: Sequence[str]) -> "LossTally":
-        """Return this tally with further sources after its own."""
+        """Return this tally for a longer list of sources, which begins with its own sources."""
         wider = np.zeros((len(sources), *self.sums.shape[1:]))
         wider[: len(self.sums)] = self.sums
         return LossTally(tuple(sources), wider)
@@ -54,21 +54,21 @@ class LossTally:
         return LossTally(self.sources, self.sums + other.sums)
 
     def summed_over(self, ranks: Ranks) -> "LossTally":
-        """Return the sum of this tally over all ranks; all of them call this."""
+        """Return the sum of this tally over all ranks, which all call this."""
         return LossTally(self.sources, ranks.sum(torch.from_numpy(self.sums)).numpy())
 
     @property
     def num_targets(self) -> int:
-        """Tokens with loss."""
+        """The number of tokens with loss."""
         return int(self.sums[..., _TARGETS].sum())
 
     @property
     def loss(self) -> float:
-        """In nats per token; 0 without any token."""
+        """The mean loss in nats per token; 0 without tokens."""
         return float(self.sums[..., _LOSS].sum() / max(1, self.num_targets))
 
     def figures(self) -> dict[str, float]:
-        """Return loss and accuracy, in total and for each of several sources and objectives."""
+        """Return loss and accuracy: in total and, if there are several, by source and objective."""
         named_sums = {"": self.sums}
         by_objective = {f"/{name}": self.sums[:, [i]] for i, name in enumerate(OBJECTIVES)}
         by_source = {
@@ -95,20 +95,20 @@ def _figures(sums: NDArray[np.float64]) -> dict[str, float]:
 
 @dataclass(frozen=True, kw_only=True)
 class StepResult:
-    """The outcome of a step, the same on every rank."""
+    """The result of a step, the same on every rank."""
 
     loss: float
-    """Of the global batch, in nats; 0 without tokens with loss."""
+    """The loss of the global batch in nats; 0 without tokens with loss."""
     num_tokens: int
-    """Of the global batch, padding not counted."""
+    """The number of tokens of the global batch without padding."""
     num_samples: int
     applied: bool
-    """Whether the weights changed; they do not if the loss or a gradient was not finite."""
+    """Whether the weights were updated; they are not if the loss or a gradient was not finite."""
     grad_norm: float
-    """Before clipping."""
+    """The norm of the gradients before clipping."""
     flops: float = 0.0
     waited: float = 0.0
-    """Seconds, for its batch."""
+    """The seconds that the step waited for its batch."""
 
     @property
     def is_finite(self) -> bool:
@@ -117,13 +117,13 @@ class StepResult:
 
 
 class SpeedMeter:
-    """Speed since the last reading, and the share of time spent waiting."""
+    """Measures speed, and the share of time spent waiting for data, since the last reading."""
 
     def __init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        """Forget what was counted so far."""
+        """Set all counts and the clock back to 0."""
         self._since = time.perf_counter()
         self.steps = self._tokens = self._samples = 0
         self._flops = self._waited = 0.0
@@ -137,11 +137,11 @@ class SpeedMeter:
         self._waited += result.waited
 
     def pause(self, seconds: float) -> None:
-        """Exclude time that was not spent training."""
+        """Exclude seconds that were not spent on training."""
         self._since += seconds
 
     def read(self, *, peak_flops: float | None) -> dict[str, float]:
-        """Return the figures since the last call; MFU only if the peak is known."""
+        """Return the figures since the last call; MFU only if `peak_flops` is known."""
         seconds = max(time.perf_counter() - self._since, 1e-9)
         figures = {
             "ms_per_step": 1000 * seconds / max(1, self.steps),
@@ -184,12 +184,12 @@ _PEAKS: tuple[tuple[str, float, tuple[torch.dtype, ...]], ...] = (
 
 
 def peak_flops(device_name: str, dtype: torch.dtype) -> float | None:
-    """Return the FLOP/s that a device's manufacturer states, None for unlisted devices.
+    """Return the peak FLOP/s of a device in its manufacturer's data sheet; None if it is not known.
 
     Args:
-        device_name: as `torch.cuda.get_device_name()` or its counterpart returns it.
-        dtype: of the factors. The result is also None for types that the device has no matrix unit
-            for, and for fp32, whose products may or may not use TF32.
+        device_name: the name that `torch.cuda.get_device_name()` or its counterpart returns.
+        dtype: the type of the factors. The result is None for types that the device's matrix units
+            do not support, and for fp32, whose products may or may not use TF32.
     """
     for pattern, tera, dtypes in _PEAKS:
         if re.search(pattern, device_name):

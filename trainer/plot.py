@@ -1,4 +1,4 @@
-"""Draws the curves of a run: `python -m trainer.plot RUN [RUN …] [--output FILE.png]`."""
+"""Plots the curves of runs: `python -m trainer.plot RUN [RUN …] [--output FILE.png]`."""
 
 import sys
 from collections.abc import Iterable, Sequence
@@ -21,12 +21,12 @@ _PANELS = (
     (TRAIN, "lr", "learning rate"),
 )
 _OF_TASKS = tuple((TASKS, figure, f"tasks: {figure}") for figure in TASK_FIGURES)
-"""Drawn where there are any."""
+"""Further panels, drawn if a run has such figures."""
 Curve = tuple[list[int], list[float]]
 
 
 def curves(events: Sequence[dict[str, Any]], event: str, figure: str) -> dict[str, Curve]:
-    """Return steps and values of a figure: "" in total, then by source and by objective."""
+    """Return steps and values of a figure, by source and objective; the key "" is the total."""
     by_part: dict[str, Curve] = {}
     for line in events:
         if line["event"] != event:
@@ -41,7 +41,7 @@ def curves(events: Sequence[dict[str, Any]], event: str, figure: str) -> dict[st
 
 
 def draw(folders: Sequence[Path], output: Path) -> None:
-    """Write the curves of runs as a picture.
+    """Write the curves of runs to a picture.
 
     Raises:
         UserError: matplotlib is not installed, or a run has no log.
@@ -80,7 +80,7 @@ def draw(folders: Sequence[Path], output: Path) -> None:
 
 
 def _panels(runs: Iterable[Sequence[dict[str, Any]]]) -> list[tuple[str, str, str]]:
-    """Return event, figure and title of each panel."""
+    """Return the event, figure and title of each panel."""
     logs = list(runs)
     drawn = (panel for panel in _OF_TASKS if any(curves(log, *panel[:2]) for log in logs))
     return [*_PANELS, *drawn]
@@ -103,7 +103,7 @@ class Plot(Command):
     """Picture to write: .png, .svg or .pdf. Default: RUN/curves.png."""
 
     def run(self) -> None:
-        """Draw them, and print the name of the file."""
+        """Draw the curves and print the name of the file."""
         output = self.output or self.runs[0] / "curves.png"
         draw(self.runs, output)
         print_line(str(output))
