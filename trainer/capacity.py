@@ -1,7 +1,6 @@
-"""Whether a run has room: on its disk for a checkpoint, and on a CPU in memory for the model.
+"""Checks that the disk has room for a checkpoint, and the memory of a CPU room for the model.
 
-Both figures are the least that any run takes: rows of an optimizer that are filled up, activations
-and copies come on top.
+Both figures are minimums: padding of the optimizer's tensors, activations and copies come on top.
 """
 
 import shutil
@@ -13,16 +12,16 @@ from typing import Any
 from shards.errors import UserError
 
 _SAVED = 12
-"""Bytes of a checkpoint per parameter: it in fp32, and AdamW's two moments."""
+"""Bytes per parameter in a checkpoint: the parameter in fp32, and AdamW's two moments."""
 _MOMENTS = 8
-"""Of these alone."""
+"""Bytes per parameter of AdamW's two moments."""
 _GB = 1e9
 _GROUPS = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
 
 
 def checkpoint_bytes(parameters: int) -> int:
-    """Return the least bytes of a checkpoint of a model."""
+    """Return the minimum size of a checkpoint in bytes."""
     return _SAVED * parameters
 
 
@@ -30,11 +29,11 @@ def check_disk(folder: Path, parameters: int) -> None:
     """Check that a disk has room for a checkpoint.
 
     Args:
-        folder: of the run's checkpoints.
-        parameters: of the model.
+        folder: the folder of the run's checkpoints.
+        parameters: the number of parameters of the model.
 
     Raises:
-        UserError: it has not.
+        UserError: the disk has too little room.
     """
     needed, free = checkpoint_bytes(parameters), _free(folder)
     if free < needed:
@@ -46,7 +45,7 @@ def check_disk(folder: Path, parameters: int) -> None:
 
 
 def _free(folder: Path) -> int:
-    """Return the free bytes of the disk of a folder, which need not be there yet."""
+    """Return the free bytes on the disk of a folder, which need not exist yet."""
     there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
     return shutil.disk_usage(there).free
 
@@ -54,18 +53,18 @@ def _free(folder: Path) -> int:
 def check_memory(
     parameters: int, *, stage: int, wide: bool, here: int, world: int, free: int
 ) -> None:
-    """Check that the memory of a machine holds what its ranks compute on the CPU.
+    """Check that a machine has enough memory for training with its ranks on the CPU.
 
     Args:
-        parameters: of the model.
-        stage: of ZeRO.
-        wide: they are in fp32, not in 16 bits.
-        here: ranks on this machine.
-        world: ranks in all.
-        free: bytes of memory; 0: not known.
+        parameters: the number of parameters of the model.
+        stage: the stage of ZeRO.
+        wide: whether the parameters are in fp32 rather than in 16 bits.
+        here: the number of ranks on this machine.
+        world: the number of all ranks.
+        free: the free bytes of memory; 0: not known.
 
     Raises:
-        UserError: it does not.
+        UserError: there is too little memory.
     """
     weights = 4 if wide else 2
     divided = {0: 0, 3: 2 * weights + _MOMENTS}.get(stage, weights + _MOMENTS)
@@ -80,27 +79,27 @@ def check_memory(
 
 
 def offloads_to_nvme(deepspeed: Mapping[str, Any]) -> bool:
-    """Return whether settings of DeepSpeed move a part of the model to a disk."""
+    """Return whether DeepSpeed's settings offload a part of the model to a disk."""
     zero = deepspeed.get("zero_optimization") or {}
     offloads = (zero.get(f"offload_{part}") or {} for part in ("optimizer", "param"))
     return any(offload.get("device") == "nvme" for offload in offloads)
 
 
 def free_memory(groups: Path = _GROUPS, proc: Path = _PROC) -> int:
-    """Return bytes that can be taken without swapping, 0 if that is not known.
+    """Return the bytes that can be allocated without swapping; 0 if that is not known.
 
     Args:
-        groups: where control groups of version 2 are mounted: a batch system or a container limits
-            memory with them. The page cache of a group counts as free.
-        proc: where the kernel describes processes.
+        groups: the mount point of control groups (version 2), with which batch systems and
+            containers limit memory. The page cache of a group counts as free.
+        proc: the mount point of /proc.
     """
     left = [_figures(proc / "meminfo").get("MemAvailable:", 0) << 10]
     name = ""
     with suppress(OSError):
         name = (proc / "self/cgroup").read_text().strip().rpartition("::/")[2]
-    # In a container the name may be the machine's, and the container's own group the root.
+    # In a container, the name may be that on the host, while the container's own group is the root.
     for group in (groups / name, *(groups / name).parents):
-        with suppress(OSError, ValueError):  # the root has no such files, and "max" is no limit
+        with suppress(OSError, ValueError):  # the root has no such files, and "max" means no limit
             limit = int((group / "memory.max").read_text())
             taken = int((group / "memory.current").read_text())
             left.append(limit - taken + _figures(group / "memory.stat").get("inactive_file", 0))
@@ -108,7 +107,7 @@ def free_memory(groups: Path = _GROUPS, proc: Path = _PROC) -> int:
 
 
 def _figures(path: Path) -> dict[str, int]:
-    """Return the first number of each line by its first word."""
+    """Return the number in the second column of each line, by the first word of the line."""
     try:
         lines = [line.split() for line in path.read_text().splitlines()]
     except OSError:

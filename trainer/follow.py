@@ -181,7 +181,9 @@ def _is_whole(path: AnyPath, manifest: Manifest, number: int, share: NodeShare) 
     return True
 
 
-def resolve_run(config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | None) -> SamplingPlan:
+def resolve_run(
+    config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | None
+) -> SamplingPlan:
     """Return the run of a command line with manifest numbers and the switches decided so far.
 
     All ranks call this. A run's folder may record decisions that are later than its checkpoint.

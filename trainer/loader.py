@@ -188,7 +188,7 @@ class Loader(IterableDataset[Tensors]):
         return self.batch_size // self.world
 
     def _num_batches_at_once(self) -> int:
-        """Return the number of batches to read at once; for small ones, calls cost more than copies.
+        """Return the number of batches to read at once: for small ones, calls outweigh copies.
 
         Rows of causal windows are equally wide, so batches can be slices of a larger batch. A GLM
         batch is as wide as its own longest row.

@@ -1,7 +1,7 @@
-"""Pretraining: a run that learns the windows of a dataset.
+"""Pretraining: trains a model on the windows of a dataset.
 
 `train` opens the data, the checkpoint to resume from and the engine (`open_task`), and gives them
-to the `Trainer`. `PretrainTask` then takes each step, validates, and reads newer data with
+to the `Trainer`. `PretrainTask` then takes each step, validates, and switches to newer data with
 --follow.
 """
 
@@ -40,15 +40,15 @@ from trainer.trainer import Hook, Trainer, TrainingTask
 
 @dataclass(kw_only=True, eq=False)
 class PretrainTask(TrainingTask):
-    """The windows of a dataset, in the order of the run."""
+    """Training on the windows of a dataset, in the order of the run."""
 
     config: TrainConfig
     state: TrainState
     data: RunData
-    """From the next step on, up to the next switch."""
+    """The data from the next step up to the next switch."""
     epoch: int
-    """Samples in an epoch: as many as the data that the run begins with have windows; 0 where that
-    decides nothing."""
+    """The number of samples in an epoch: the number of windows of the data that the run begins
+    with; 0 if no option depends on it."""
     watcher: DatasetWatcher
     hooks: Sequence[Hook] = ()
     _batches: Iterator[Tensors] = field(init=False)
@@ -74,7 +74,7 @@ class PretrainTask(TrainingTask):
         return replace(result, flops=result.num_tokens * flops, waited=waited)
 
     def metrics(self) -> Mapping[str, float]:
-        """Return loss and accuracy since the last call."""
+        """Return loss and accuracy of the steps since the last call."""
         figures = self._tally.figures()
         self._tally = LossTally.empty(self._tally.sources)
         return figures
@@ -84,7 +84,7 @@ class PretrainTask(TrainingTask):
         return self.data.run.position_of(step)
 
     def before_step(self, step: int, log: RunLog, *, at_checkpoint: bool) -> None:
-        """Open the data of the step after `step`; only at a checkpoint they may change."""
+        """Open the data of the step after `step`; newer data are read only from a checkpoint on."""
         if at_checkpoint:
             self.watcher.poll(self.data, self.position(step), show=log.show)
         run = self.watcher.run_before(self.position(step + 1))
@@ -97,11 +97,11 @@ class PretrainTask(TrainingTask):
         log.show(f"from step {step + 1:,} on: {_describe_numbers(run)}")
 
     def should_save(self, step: int) -> bool:
-        """Return whether a checkpoint is due."""
+        """Return whether a checkpoint is due after a step."""
         return self._is_due(self.config.save_every, step)
 
     def evaluate(self, step: int, log: RunLog, stop: Stop, *, bad_streak: int | None) -> bool:
-        """Validate, and do what the hooks do, if that is due; return whether anything was."""
+        """Validate and run the hooks that are due; return whether anything was due."""
         if bad_streak is None:
             return False
         validates = self._is_due(self.config.eval_every, step)
@@ -122,11 +122,11 @@ class PretrainTask(TrainingTask):
         return validates or bool(hooks)
 
     def _is_due(self, every: int | str, step: int) -> bool:
-        """Return whether something is due after a step; after the last one, all is.
+        """Return whether something is due after a step; everything is due after the last step.
 
         Args:
-            every: steps, 0 for never; EPOCH.
-            step: the last one.
+            every: the number of steps between two times, 0 for never; or EPOCH.
+            step: the last step taken.
         """
         if every == EPOCH:
             begin, end = self.position(step - 1), self.position(step)
@@ -135,7 +135,7 @@ class PretrainTask(TrainingTask):
         return every > 0 and (step == self.state.steps or step % every == 0)
 
     def checkpoint_state(self, step: int) -> dict[str, Any]:
-        """Return the task's part of a checkpoint: the run and its data."""
+        """Return the task's part of a checkpoint: the run and the position in its data."""
         run = self.data.run
         position = run.position_of(step)
         if run.followed is not None:
@@ -147,13 +147,13 @@ class PretrainTask(TrainingTask):
         }
 
     def debug_hint(self, step: int) -> str:
-        """Return how to see what a step trained on."""
+        """Return the command that shows the samples of a step."""
         folder = self.config.save
         run = "RUN" if folder is None else folder / "run.json"
         return f" To see what a step trains on: {called('shards trace')} {run} --step {step - 1}."
 
     def summary(self) -> list[str]:
-        """Return a summary of the run for its user."""
+        """Return lines that describe the run for its user."""
         shape, state, held_out = self.data.shape, self.state, self.data.held_out
         windows = "none" if held_out is None else f"{len(held_out):,} windows"
         if held_out is not None and len(held_out) < held_out.num_windows:
@@ -168,7 +168,7 @@ class PretrainTask(TrainingTask):
         ]
 
     def _epochs(self) -> str:
-        """Return the number of windows in an epoch, where that decides something."""
+        """Return text on the size of an epoch; empty if no option depends on it."""
         if self.config.epochs is not None:
             epochs = self.config.epochs
             ends = "one epoch" if epochs == 1 else f"{epochs:g} epochs"
@@ -176,7 +176,7 @@ class PretrainTask(TrainingTask):
         return f"; an epoch is {self.epoch:,} windows" if self.epoch else ""
 
     def _data_lines(self) -> list[str]:
-        """Return lines about newer manifests, which a run follows or could follow."""
+        """Return a line about newer manifests, if the run follows them or could follow them."""
         numbers = manifest_numbers(self.data.run)
         shown = _describe_numbers(self.data.run)
         if self.config.follow:
@@ -188,7 +188,7 @@ class PretrainTask(TrainingTask):
 
 
 def _describe_numbers(run: SamplingPlan) -> str:
-    """Return the datasets that a run reads, with their manifest numbers."""
+    """Return the datasets that a run reads, with their manifest numbers, as text."""
     return ", ".join(f"{directory}@{number}" for directory, number in manifest_numbers(run).items())
 
 
@@ -200,16 +200,17 @@ def evaluate(
     ranks: Ranks,
     stop: Callable[[], int] = lambda: 0,
 ) -> LossTally | None:
-    """Return the tally of the validation windows, None without any, or if stopped.
+    """Return the tally of the validation windows; None if there are none, or if stopped.
 
-    They are the same windows with the same blanks each time, each counted once.
+    The windows and their blanks are the same each time, and each window is counted once.
 
     Args:
         forward_eval: computes the losses of a batch of windows without gradients.
-        data: holds the windows.
-        at_once: windows that a rank computes at once.
-        ranks: all of them call this; each computes its part.
-        stop: called between batches, with the same result on all ranks; nonzero: return None.
+        data: the data with the windows.
+        at_once: the number of windows that a rank computes at once.
+        ranks: the ranks, which all call this; each computes its part.
+        stop: called after each batch, with the same result on all ranks; if the result is not 0,
+            this returns None.
     """
     if data.held_out is None:
         return None
@@ -230,15 +231,16 @@ def evaluate(
 def open_task(
     config: TrainConfig, ranks: Ranks, *, load_weights: LoadWeights | None
 ) -> PretrainTask:
-    """Return the windows of a run that is ready to learn them; all ranks call this.
+    """Return the task of a run that is ready for its next step; all ranks call this.
 
     Args:
-        config: the run.
-        ranks: of the run.
-        load_weights: loads what --init-from names; None without the flag.
+        config: the configuration of the run.
+        ranks: the ranks of the run.
+        load_weights: loads the weights of --init-from; None without the flag.
 
     Raises:
-        UserError: the options, the data, the model, the ranks or the checkpoints do not fit.
+        UserError: the options, the data, the model, the ranks or the checkpoints do not fit
+            together.
     """
     parts = {"loader": dict, "loader.position": int, "loader.shards": dict, "run": dict}
     checkpoint = find_resume_point(config, ranks, parts=parts)
@@ -268,10 +270,10 @@ def open_task(
 
 
 def _check_same_data(checkpoint: Checkpoint, data: RunData) -> None:
-    """Check that a run reads what it read up to a checkpoint, and continues there.
+    """Check that a run has the data and batch sizes that it had up to a checkpoint.
 
     Raises:
-        UserError: its data, or its batches so far, are others.
+        UserError: its data, or its batch sizes so far, are different.
     """
     loader, run, step = checkpoint.state["loader"], data.run, checkpoint.step
     if missing := sorted(set(loader["shards"]) - set(data.sampler.names)):
@@ -296,7 +298,7 @@ def _check_same_data(checkpoint: Checkpoint, data: RunData) -> None:
 
 
 def _epoch(run: SamplingPlan) -> int:
-    """Return how many windows the data have that a run begins with."""
+    """Return the number of windows of the data that a run begins with."""
     first = replace(before_later_switches(run, 0), steps=None, max_epochs={})
     mixture = open_mixture(first.mixes, stride=first.window.stride)
     drawn = {name for name, weight in mixture.stages[0].weights.items() if weight}
@@ -317,9 +319,9 @@ def train(
     """Train and return the exit code: 0, or that of the signal that stopped it.
 
     Args:
-        config: the run.
-        ranks: of the run.
-        load_weights: loads what --init-from names; None without the flag.
+        config: the configuration of the run.
+        ranks: the ranks of the run.
+        load_weights: loads the weights of --init-from; None without the flag.
         make_hooks: makes the hooks, which run after some steps; all ranks call it.
     """
 

@@ -1,4 +1,4 @@
-"""Where a run resumes, and whether a checkpoint belongs to it; all ranks find the same."""
+"""Finds the checkpoint that a run resumes from, and checks that it belongs to the run."""
 
 import logging
 from collections.abc import Mapping, Sequence
@@ -22,22 +22,22 @@ from trainer.config import RESUME_AUTO, RESUME_NONE, RunConfig
 from trainer.distributed import CollectiveError, Ranks
 
 _OWN = {"loader", "progress"}
-"""Parts of the state that only trainer.train, or only trainer.finetune records."""
+"""Parts of the state that only trainer.train or only trainer.finetune records."""
 _FOREVER = 2**62
-"""Beyond any position."""
+"""A number above any position."""
 _log = logging.getLogger(__name__)
 
 
 def find_resume_point(
     config: RunConfig, ranks: Ranks, *, parts: Mapping[str, type]
 ) -> Checkpoint | None:
-    """Return the checkpoint to resume from, its files checked; None to start from the beginning.
+    """Return the checkpoint to resume from, after checking its files; None to start a new run.
 
     Args:
-        config: of the run.
-        ranks: all of them call this.
-        parts: the parts that only checkpoints of this command have, as a.b for nested ones, and the
-            types; whole numbers are from 0 on.
+        config: the configuration of the run.
+        ranks: the ranks of the run, which all call this.
+        parts: the parts of the state that only checkpoints of this command have, and their types;
+            a.b is a nested part, and a whole number must be 0 or more.
     """
     checkpoint = _find_checkpoint(config, ranks)
     if checkpoint is None:
@@ -51,11 +51,11 @@ def find_resume_point(
 
 
 def _check_state(checkpoint: Checkpoint, parts: Mapping[str, type]) -> None:
-    """Check that a checkpoint has the state of a run of this command and version.
+    """Check that a checkpoint was saved by this command and version, and that its state is valid.
 
     Raises:
-        UserError: it is of another one.
-        DamageError: something is missing, or of another type.
+        UserError: another command or version saved it.
+        DamageError: a part of the state is missing or has another type.
     """
     folder, state = checkpoint.folder, checkpoint.state
     whose = "an earlier version of corpusmill" if checkpoint.version != VERSION else ""
@@ -76,7 +76,7 @@ def _check_state(checkpoint: Checkpoint, parts: Mapping[str, type]) -> None:
 
 
 def _is_of(kind: type, value: Any, path: Sequence[str]) -> bool:
-    """Return whether a part of a JSON value is of a type; whole numbers are from 0 on."""
+    """Return whether a part of a JSON value has a type; a whole number must be 0 or more."""
     for name in path:
         value = value.get(name) if isinstance(value, Mapping) else None
     is_whole = isinstance(value, int) and 0 <= value < _FOREVER
@@ -84,7 +84,7 @@ def _is_of(kind: type, value: Any, path: Sequence[str]) -> bool:
 
 
 def _find_checkpoint(config: RunConfig, ranks: Ranks) -> Checkpoint | None:
-    """Return the checkpoint to resume from, None to start from the beginning."""
+    """Return the checkpoint that --resume selects; None to start a new run."""
     save, resume = config.save, config.resume
     if resume == RESUME_AUTO:
         return None if save is None else _find_newest(save, ranks)
@@ -106,10 +106,10 @@ def _find_checkpoint(config: RunConfig, ranks: Ranks) -> Checkpoint | None:
 
 
 def _find_newest(folder: Path, ranks: Ranks) -> Checkpoint | None:
-    """Return the newest checkpoint of a run; None if none was ever whole.
+    """Return the newest checkpoint of a run; None if no checkpoint was ever completed.
 
     Raises:
-        CollectiveError: one was, and none can be used any more.
+        CollectiveError: a checkpoint was completed, and none can be used any more.
     """
     problem = f"{folder} holds no checkpoint"
     is_saved = ranks.run_on_rank0((folder / LATEST).exists)
@@ -130,7 +130,7 @@ def _find_newest(folder: Path, ranks: Ranks) -> Checkpoint | None:
 
 
 def _check_no_later_steps(folder: Path, *, resumed: Checkpoint | None) -> None:
-    """Check that a run will not write its checkpoints among those of another run in --save."""
+    """Check that --save contains no checkpoints of later steps, which belong to another run."""
     is_own = resumed is not None and resumed.folder.parent.samefile(folder)
     last = resumed.step if resumed is not None and is_own else -1
     if steps := find_later_steps(folder, after=last):
@@ -144,11 +144,11 @@ def refuse_changes(changed: Sequence[tuple[str, Any, Any]], checkpoint: Checkpoi
     """Refuse to resume a run that differs from its checkpoint.
 
     Args:
-        changed: `differences` from its state.
-        checkpoint: of the run.
+        changed: the `differences` between the checkpoint's state and the run.
+        checkpoint: the checkpoint.
 
     Raises:
-        UserError: there are some; the message names the first.
+        UserError: there are differences; the message names the first one.
     """
     for name, before, now in changed[:1]:
         hint = ", and --extend-positions for more" if name == "model.max_positions" else ""
@@ -160,18 +160,18 @@ def refuse_changes(changed: Sequence[tuple[str, Any, Any]], checkpoint: Checkpoi
 
 
 def _flag_shown(name: str) -> str:
-    """Return how a message names an option: by its flag, and the key behind it."""
+    """Return the name of an option in a message: its flag and, if nested, the key."""
     option, _, key = name.partition(".")
     shown = "the tokenizer" if option == "tokenizer" else flag_of(option)
     return f"{shown} {key}".rstrip()
 
 
 def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
-    """Return the leaves in which two JSON values differ: name, earlier value, present value."""
+    """Return the leaves in which two JSON values differ: name, earlier value, current value."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return [] if before == now else [(name, before, now)]
     if before.keys() == now.keys() == {"name", "sha256"} and before != now:  # of a tokenizer
-        # A checkpoint that somebody changed may hold anything.
+        # A checkpoint that somebody has edited may contain anything.
         both = ((str(each["name"]), str(each["sha256"])) for each in (before, now))
         return [(name, *distinct_labels(*both))]
     return [

@@ -1,11 +1,12 @@
-"""Saving a run: the ranks write their files, agree that all are written, and then comes the list.
+"""Saves a run: the ranks write their files, agree that all are written, and write the list last.
 
-A crash at any moment before the list costs no more than this checkpoint. Older ones go when it is
-complete and a later loss was finite: until then nobody knows whether its weights are any good.
+A crash at any moment before the list is written costs only this checkpoint. Older checkpoints are
+removed when it is complete and a later step was good: until then nobody knows whether its weights
+can be used.
 
-DeepSpeed's own writer leaves torn files, so ours takes its place. DeepSpeed calls it on each rank
-between collectives, so it raises nothing there: the other ranks would wait for one that met a full
-disk. Errors are kept until the ranks collect them together.
+DeepSpeed's own writer leaves truncated files, so ours replaces it. DeepSpeed calls it on each rank
+between collectives, so it raises no errors: the other ranks would wait forever for a rank with a
+full disk. It keeps the errors until the ranks collect them together.
 """
 
 import errno
@@ -41,23 +42,24 @@ from trainer.torch_file import one_line
 T = TypeVar("T")
 
 _WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-"""Errors of disks without locks, such as Lustre that is mounted without `flock`."""
+"""Errors of file systems without locks, such as Lustre mounted without `flock`."""
 _log = logging.getLogger(__name__)
 
 
 @contextmanager
 def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], T]) -> Iterator[T]:
-    """Yield the result of `start`, while no other run can write into the same folder.
+    """Yield the result of `start` while the run's folder is locked against other runs.
 
-    The first rank alone holds the lock: the nodes of a run share the folder. All ranks call this.
+    Only the first rank holds the lock, because the nodes of a run share the folder. All ranks call
+    this.
 
     Args:
-        folder: --save of the run; None: it is not saved.
-        ranks: of the run.
-        start: opens the run. If it refuses to, an empty folder that was made for it is removed.
+        folder: the folder of --save; None: the run is not saved.
+        ranks: the ranks of the run.
+        start: opens the run. If it raises a UserError, a folder that was made for it is removed.
 
     Raises:
-        CollectiveError: another run writes into the folder, or not all ranks see it; or as `start`.
+        CollectiveError: another run writes to the folder, or not all ranks see the same folder.
     """
     if folder is None:
         yield start()
@@ -71,7 +73,7 @@ def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], 
             started = start()
         except UserError:
             if not was_there:
-                with suppress(OSError):  # another run needs it, or it is gone
+                with suppress(OSError):  # another run uses it, or it is already removed
                     (folder / LOCK).unlink(missing_ok=True)
                     folder.rmdir()
             raise
@@ -88,7 +90,7 @@ def _lock(folder: Path, lock: ExitStack) -> None:
 
 
 def _owner(folder: Path) -> str | None:
-    """Return the text of a folder's lock, which names the process that holds it, if it has one."""
+    """Return the text of a folder's lock, which names the process that holds it; None without."""
     try:
         return (folder / LOCK).read_text("utf-8")
     except OSError:
@@ -99,7 +101,7 @@ def _check_shared(folder: Path, owner: str | None) -> None:
     """Check that this rank sees the folder that the first rank has locked.
 
     Raises:
-        UserError: it does not.
+        UserError: this rank sees another folder.
     """
     if _owner(folder) != owner:
         raise UserError(
@@ -109,35 +111,36 @@ def _check_shared(folder: Path, owner: str | None) -> None:
 
 
 class CheckpointSaver:
-    """Writes the checkpoints of a run; all ranks call its methods alike."""
+    """Writes the checkpoints of a run; all ranks call its methods together."""
 
     def __init__(self, engine: Any, folder: Path, *, keep: int, ranks: Ranks) -> None:
-        """Take over what an engine writes.
+        """Replace the writer of an engine.
 
         Args:
-            engine: of DeepSpeed.
-            folder: where the run is saved.
-            keep: complete checkpoints that are kept.
-            ranks: of the run.
+            engine: DeepSpeed's engine.
+            folder: the folder that the run is saved to.
+            keep: the number of complete checkpoints to keep.
+            ranks: the ranks of the run.
         """
         self._engine, self._root, self._keep, self._ranks = engine, folder, keep, ranks
         self._written: dict[Path, FileEntry] = {}
         self._problem: Exception | None = None
         self._last: int | None = None
-        """The step saved last, unless what is older has been pruned."""
+        """The step saved last; None once older checkpoints have been pruned."""
         engine.checkpoint_engine.save = self._write
-        # DeepSpeed's scripts next to the files: a disk may be full, and they run what files name.
+        # DeepSpeed would copy scripts next to the files: the disk may be full, and these scripts
+        # run code that files name.
         engine._copy_recovery_script = lambda *_: None
 
     def save(self, *, step: int, state: Mapping[str, Any]) -> None:
         """Save a checkpoint.
 
         Args:
-            step: that was taken last.
-            state: of the run, with the `BAD_STREAK` of its losses.
+            step: the last step taken.
+            state: the state of the run, with its `BAD_STREAK`.
 
         Raises:
-            CollectiveError: it cannot be written; earlier ones are kept.
+            CollectiveError: the checkpoint cannot be written; earlier checkpoints are kept.
         """
         folder = self._folder(step)
         self._ranks.run_on_rank0(lambda: _make_empty(folder))
@@ -157,14 +160,14 @@ class CheckpointSaver:
         self._last = step
 
     def prune(self) -> None:
-        """Remove what is older than the checkpoints to keep; a later loss was finite.
+        """Remove checkpoints that are older than those to keep; call this after a good step.
 
-        Only complete ones with finite losses count as kept. Folders of later steps, which a run
-        left unfinished or damaged before it went back to an earlier step, stay until it reaches
-        their step again.
+        Only complete checkpoints without a bad streak count as kept. Folders of later steps, which
+        are unfinished or damaged and from before the run went back to an earlier step, stay until
+        the run reaches their step again.
 
         Raises:
-            CollectiveError: one could not be removed.
+            CollectiveError: a checkpoint could not be removed.
         """
         if self._last is None:
             return
@@ -182,14 +185,14 @@ class CheckpointSaver:
         self._ranks.run_on_rank0(remove)
 
     def update_state(self, step: int, changes: Mapping[str, Any]) -> None:
-        """Change the state in the checkpoint of a step, if there is one; its files stay.
+        """Change the state in the checkpoint of a step, if it exists; its files stay.
 
-        It is complete at any moment: where only the state is new, saving it again would remove
-        the only one away first.
+        The checkpoint stays complete at any moment. Saving it again would first remove it, and it
+        may be the only one.
 
         Args:
-            step: of the checkpoint.
-            changes: parts of the state, by name; the others stay.
+            step: the step of the checkpoint.
+            changes: the changed parts of the state, by name; other parts stay.
         """
 
         def write() -> None:
@@ -205,7 +208,7 @@ class CheckpointSaver:
         return self._root / f"step-{step}"
 
     def _write(self, state_dict: Mapping[str, Any], path: str) -> None:
-        """Write a file of this rank, unless one before could not be written."""
+        """Write a file of this rank, unless an earlier file could not be written."""
         if self._problem is None:
             try:
                 self._written[Path(path)] = _write_torch(state_dict, Path(path))
@@ -213,7 +216,7 @@ class CheckpointSaver:
                 self._problem = error
 
     def _files(self, folder: Path) -> dict[str, FileEntry]:
-        """Return the files that this rank has written, and forget them.
+        """Return and forget the files that this rank has written.
 
         Raises:
             UserError: a file could not be written.
@@ -228,9 +231,9 @@ class CheckpointSaver:
         return {path.relative_to(folder).as_posix(): entry for path, entry in written.items()}
 
     def _complete(self, folder: Path, content: FileList) -> None:
-        """Write the list of a checkpoint, whose files are on the disk."""
+        """Write the list of a checkpoint after all its files are on the disk."""
         with _explained(folder):
-            # DeepSpeed copies offloaded tensors itself.
+            # DeepSpeed itself copies the files of offloaded tensors.
             paths = {p.relative_to(folder).as_posix(): p for p in folder.rglob("*") if p.is_file()}
             copied = {n: _flushed(p) for n, p in paths.items() if n not in content.files}
             files = dict(sorted({**content.files, **copied}.items()))
@@ -240,14 +243,14 @@ class CheckpointSaver:
 
 
 def _make_empty(folder: Path) -> None:
-    """Make the folder of a checkpoint, and remove an earlier one of the same step."""
+    """Make the folder of a checkpoint, after removing an earlier checkpoint of the same step."""
     _remove(folder)
     with _explained(folder):
         make_folder(folder)
 
 
 def _remove(folder: Path) -> None:
-    """Remove a checkpoint, its list first, so that a crash on the way leaves no list."""
+    """Remove a checkpoint, its list first, so that a crash cannot leave a list without files."""
     with disk_errors_explained(folder):
         list_path(folder).unlink(missing_ok=True)
     shutil.rmtree(folder, ignore_errors=True)
@@ -255,10 +258,10 @@ def _remove(folder: Path) -> None:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Say which checkpoint could not be written, and what a run does then.
+    """Explain errors of writing a checkpoint: which one was not saved, and how the run resumes.
 
     Raises:
-        UserError: a disk is full, or does not let files be written.
+        UserError: the disk is full, or files cannot be written.
     """
     try:
         with disk_errors_explained(folder):
@@ -278,14 +281,14 @@ def _flushed(path: Path) -> FileEntry:
 
 
 def _write_torch(state: Mapping[str, Any], path: Path) -> FileEntry:
-    """Do as torch.save, without a CRC-32 of each tensor: the list has a crc32c of each file."""
+    """Call torch.save without a CRC-32 per tensor, because the list has a crc32c per file."""
     before = torch.serialization.get_crc32_options()
     torch.serialization.set_crc32_options(False)
     try:
         with atomic_write(path) as handle:
             try:
                 torch.save(state, handle)  # type: ignore[arg-type]  # it only calls write and flush
-            except RuntimeError as error:  # of ending the archive, after another error
+            except RuntimeError as error:  # raised by closing the archive after another error
                 raise error.__context__ or error from None
     finally:
         torch.serialization.set_crc32_options(before)

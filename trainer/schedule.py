@@ -1,4 +1,4 @@
-r"""The learning rate of a step: warm-up, then a decay that ends at a share of the peak.
+r"""The learning rate of a step: a warm-up, then a decay to a share of the peak.
 
     lr
     peak |     /\
@@ -9,7 +9,7 @@ r"""The learning rate of a step: warm-up, then a decay that ends at a share of t
        0 +--|------------|------------- step
             warmup       decay
 
-A step's rate depends on its number alone, so there is no state to keep.
+The rate depends only on the number of the step, so a checkpoint records no state of it.
 """
 
 import math
@@ -22,22 +22,22 @@ COSINE, LINEAR, CONSTANT = "cosine", "linear", "constant"
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """How the learning rate changes from step to step.
+    """A schedule of the learning rate.
 
     Raises:
-        UserError: a value is out of its range.
+        UserError: a value is out of range.
     """
 
     peak: float
-    """The largest rate."""
+    """The highest rate."""
     shape: str = COSINE
     """cosine, linear or constant: how the rate falls after the warm-up."""
     warmup: int = 0
-    """Steps until the peak."""
+    """The number of steps until the peak."""
     decay: int = 1
-    """The step, counted from the start, from which on the rate is at its floor."""
+    """The step, counted from the start of the run, at which the rate reaches its floor."""
     floor: float = 0.0
-    """The last rate as a share of the peak."""
+    """The final rate as a share of the peak."""
 
     def __post_init__(self) -> None:
         if self.shape not in (COSINE, LINEAR, CONSTANT):
@@ -55,10 +55,11 @@ class Schedule:
             )
 
     def rate(self, step: int) -> float:
-        """Return the rate of a step, counted from 1, so that the first step already learns.
+        """Return the rate of a step; steps count from 1, so the rate of the first one is not 0.
 
-        The values are those of THUDM/GLM (learning_rates.py) after the same number of steps, except
-        that a linear decay stops at its floor, where the reference continues to negative rates.
+        The values equal those of THUDM/GLM (learning_rates.py) after the same number of steps,
+        except that a linear decay stops at its floor, while the reference continues to negative
+        rates.
         """
         if step <= self.warmup:
             return self.peak * step / self.warmup

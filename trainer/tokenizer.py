@@ -1,6 +1,6 @@
-"""Texts to token ids and back, with the tokenizer that made a model's data.
+"""Converts text to token ids and back, with the tokenizer that made a model's data.
 
-The only place where this wing reads text: it borrows the tokenizers of the pipelines.
+This is the only module of `trainer` that imports from `pipelines`: it uses their tokenizers.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,28 +14,29 @@ from shards.vocabulary import Vocabulary
 
 @dataclass(frozen=True, kw_only=True)
 class PromptFormat:
-    """How a model reads prompts."""
+    """The properties of a model that decide how prompts are encoded."""
 
     causal: bool = False
-    """From left to right only."""
+    """Whether the model is causal: it has no blanks and reads from left to right."""
     positions: int = 2**24
-    """How many it has."""
+    """The number of positions of the model."""
     task_mask: bool = True
-    """It knows [sMASK] and [gMASK] besides [MASK]."""
+    """Whether the model knows [sMASK] and [gMASK] in addition to [MASK]."""
 
 
 class TextTokenizer:
-    """A tokenizer, as a model's prompts and answers need it."""
+    """A tokenizer for the prompts and answers of a model."""
 
     def __init__(self, spec: str, tokenizer: Tokenizer | None = None) -> None:
         """Load a tokenizer.
 
         Args:
-            spec: as `--tokenizer` of the pipelines: sentencepiece:FILE, tiktoken:NAME, hf:FILE.
-            tokenizer: already loaded; `spec` is only its name then.
+            spec: the tokenizer, as for `--tokenizer` of the pipelines: sentencepiece:FILE,
+                tiktoken:NAME, hf:FILE.
+            tokenizer: the tokenizer if it is already loaded; `spec` is then only its name.
 
         Raises:
-            UserError: there is none, or it cannot be used.
+            UserError: there is no such tokenizer, or it cannot be used.
         """
         self.spec = spec
         self._tokenizer = load_tokenizer(spec) if tokenizer is None else tokenizer
@@ -44,11 +45,11 @@ class TextTokenizer:
 
     @classmethod
     def of_data(cls, dataset: Dataset) -> "TextTokenizer | None":
-        """Return the tokenizer that made a dataset; None if the dataset does not keep it.
+        """Return the tokenizer that made a dataset; None if the dataset does not contain it.
 
         Raises:
-            DamageError: its tokenizer is damaged.
-            UserError: its tokenizer cannot be loaded here.
+            DamageError: the tokenizer in the dataset is damaged.
+            UserError: the tokenizer cannot be loaded here.
         """
         content, manifest = dataset.vocabulary.tokenizer, dataset.manifest
         if not content:
@@ -59,34 +60,37 @@ class TextTokenizer:
 
     @property
     def special(self) -> Mapping[str, int]:
-        """Ids by role: eos, pad, cls, mask, smask, gmask, sop, eop and more."""
+        """The ids of special tokens by role: eos, pad, cls, mask, smask, gmask, sop, eop, …."""
         return self._tokenizer.special
 
     @property
     def sha256(self) -> str:
-        """Its checksum in manifests and checkpoints."""
+        """The checksum of the tokenizer in manifests and checkpoints."""
         return self._tokenizer.fingerprint
 
     @property
     def vocabulary_size(self) -> int:
-        """How many ids there are, command tokens and padding included."""
+        """The number of ids, including command tokens and padding."""
         return self._tokenizer.vocabulary_size
 
     def pieces(self) -> list[bytes]:
-        """Return the bytes of each id of a text, and its end's name; command tokens come later."""
+        """Return the bytes of each id that text is encoded to, and the name of eos.
+
+        The ids of command tokens come after these.
+        """
         count = max(self._tokenizer.pieces, self.special["eos"] + 1)
         pieces: list[bytes] = self._table["bytes"][:count].to_pylist()
         return pieces
 
     def transformers_json(self) -> str | None:
-        """Return the `tokenizer.json` for transformers; None if its kind cannot be written so."""
+        """Return the `tokenizer.json` for transformers; None if it cannot be expressed there."""
         return self._tokenizer.transformers_json()
 
     def encode(self, text: str) -> list[int]:
-        """Return the ids of a text, without an end; names of special tokens are plain text.
+        """Return the ids of a text without eos; names of special tokens are plain text.
 
         Raises:
-            UserError: the tokenizer cannot encode it.
+            UserError: the tokenizer cannot encode the text.
         """
         tokens, _, failures = self._tokenizer.encode_batch([text])
         for _, why in failures:
@@ -95,9 +99,9 @@ class TextTokenizer:
         return ids
 
     def decode(self, ids: Sequence[int]) -> str:
-        """Return the text of ids; special ones appear as ⟨name⟩."""
+        """Return the text of ids; special tokens appear as ⟨name⟩."""
         return self._vocabulary.decode(ids)
 
     def decode_bytes(self, ids: Sequence[int]) -> bytes:
-        """Return the bytes of ids, which may end within a character."""
+        """Return the bytes of ids; the last character may be incomplete."""
         return self._vocabulary.decode_bytes(ids)
