@@ -7,7 +7,7 @@ may change without notice.
 
 from typing import TYPE_CHECKING
 
-from shards.commands.extras import extras_named
+from shards.commands.extras import missing_extras_explained
 
 if TYPE_CHECKING:
     from pipelines.api import Built, Estimated, build, estimate
@@ -18,7 +18,7 @@ __all__ = ["Built", "Estimated", "build", "estimate"]
 def __getattr__(name: str) -> object:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with extras_named():
+    with missing_extras_explained():
         from pipelines import api  # noqa: PLC0415  it takes a second to import
     return getattr(api, name)
 

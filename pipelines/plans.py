@@ -79,7 +79,7 @@ from shards.maintenance.prune import remove_work
 from shards.manifest import Manifest, lock_dataset
 from shards.paths import FOLDERS, check_links
 from shards.records import to_json
-from shards.storage.files import canonical, files
+from shards.storage.files import canonical_json, list_files
 from shards.storage.remote import AnyPath
 from shards.vocabulary import write_vocabulary
 
@@ -242,7 +242,9 @@ def plan(notes: Notes, stage: str) -> list[Listed]:
     """
     spec = _spec_of(notes)
     with kept_messages(keep=_is_followed(notes, spec)) as messages:
-        sizes = files(spec.work / stage)  # for a URL, one listing instead of one request per item
+        sizes = list_files(
+            spec.work / stage
+        )  # for a URL, one listing instead of one request per item
         if stage == "map":
             mapping = _plan_map(notes, spec, sizes)
             found = Stage(stage, mapping.items)
@@ -306,12 +308,12 @@ def forget_job(notes: Notes, prefix: str) -> None:
     if (index := notes.get(_INDEX)) is not None:
         names["plan"] = {index.name}
     notes.forget()
-    for path in files(work):
+    for path in list_files(work):
         folder, _, name = path.partition("/")
         is_segment = folder == "map" and name.startswith(prefix)
         if is_segment or name.partition(".")[0] in names.get(folder, ()):
             (work / path).unlink(missing_ok=True)
-    if not files(work):
+    if not list_files(work):
         remove_work(work)
 
 
@@ -335,7 +337,7 @@ def run_stages(notes: Notes) -> Manifest | None:
 
     def answer(stage: Stage) -> Records:
         kind = KINDS[stage.name]
-        listed = list_items(notes, stage, files(spec.work / stage.name))
+        listed = list_items(notes, stage, list_files(spec.work / stage.name))
         do_here(notes, stage.name, kind, spec.map, listed, Runner((), num_workers=0))
         return records_of(notes, kind, stage)
 
@@ -477,7 +479,7 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
         identity["earlier"] = [generation.fingerprint for generation in earlier]
     if base is not None and base.libraries != job.versions:
         identity["libraries"] = job.versions
-    fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
+    fingerprint = hashlib.sha256(canonical_json(identity)).hexdigest()
     index = SegmentIndex(
         generation=f"g{len(earlier) + 1:04}-{fingerprint[:8]}",
         fingerprint=fingerprint,

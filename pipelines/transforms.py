@@ -4,9 +4,9 @@ Elements are pyarrow RecordBatches with one row per document; FromRows and ToRow
 to Beam rows.
 """
 
-from shards.commands.extras import extras_named
+from shards.commands.extras import missing_extras_explained
 
-with extras_named():
+with missing_extras_explained():
     from pipelines.corpus.rows import FromRows, ToRows
     from pipelines.execute.coder import RecordBatchCoder
     from pipelines.process.read_corpus import ReadCorpus

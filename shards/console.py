@@ -32,7 +32,7 @@ _Chosen = tuple[Entry, Sequence[str]] | None
 
 def main() -> int:
     """Run the command that the command line names and return the exit code."""
-    # Finds custom modules in the working folder; as the last entry it hides no module of ours.
+    # Makes custom modules in the working folder importable; the last entry hides no other module.
     sys.path.append(str(Path.cwd()))
     return _run(PROGRAM, lambda: _named(sys.argv[1:]))
 
@@ -49,7 +49,7 @@ def run_package(package: str, words: Sequence[str]) -> int:
 
 
 def run_module(module: str, words: Sequence[str] | None = None) -> int:
-    """Run the command that `python -m MODULE` is, and return the exit code.
+    """Run the command of `python -m MODULE` and return the exit code.
 
     Args:
         module: A module of the table, or one that defines a corpus.
@@ -179,14 +179,14 @@ def _custom_corpus(words: Sequence[str]) -> Entry:
     """
     if not words or words[0].startswith("-"):
         raise UserError(
-            f"name the module of your corpus, as python -m takes it: {PROGRAM} run my_notes "
-            "--input …; it may be in this folder"
+            f"the module of your corpus is missing: {PROGRAM} run my_notes --input …; the module "
+            "may be in this folder"
         )
     module = words[0]
     if module.endswith(".py") or importlib.util.find_spec(module.partition(".")[0]) is None:
         raise UserError(
-            f"there is no module {module!r} in this folder, nor where Python looks for modules: "
-            "start in its folder, install it, or put its folder into PYTHONPATH; my_notes.py is "
-            "the module my_notes"
+            f"there is no module {module!r} in this folder or on Python's search path: run the "
+            "command in its folder, install it, or add its folder to PYTHONPATH. The file "
+            "my_notes.py is the module my_notes"
         )
     return Entry(f"{_RUN} {module}", module, "", CORPUS)

@@ -128,7 +128,7 @@ def _delete_leftovers(directory: AnyPath, *, days: int, dry_run: bool = False) -
         if is_old and not dry_run:
             delete(leftover.path)
         freed += leftover.bytes if is_old else 0
-        state = "" if is_old else f": stays, a manifest named it within {days} days (--days)"
+        state = "" if is_old else f": kept, because a manifest named it within {days} days (--days)"
         print_line(f"{leftover.bytes:>16,}  {leftover.path}{state}")
     print_line(f"{freed:>16,}  bytes {'would be freed' if dry_run else 'freed'}")
 
@@ -156,7 +156,7 @@ class Compact(Command):
         compaction = compact.Compaction(Dataset.open(directory))
         members, number = len(compaction.members), compaction.erasure.num_documents
         if members == 1 and not number:
-            yield f"{directory}: nothing to compact: one generation, no document is removed"
+            yield f"{directory}: nothing to compact: one generation and no removed documents"
             return
         yield from compaction.write()
         if number:  # before the manifest is replaced: the new one names no removal
@@ -210,14 +210,14 @@ class Place(Command):
             print_line(f"{copy.directory}: {problems or 'no'} problems")
             return DAMAGED if problems else 0
         if self.to is None:
-            raise UserError("say where to: --to DISK, a folder on the node's own disk; or --list.")
+            raise UserError("--to DISK is missing: give a folder on the node's disk, or --list.")
         bytes_of: Counter[bool] = Counter()
         for path, num_bytes, is_copied in place.place(dataset, share, to=self.to):
             if is_copied:
                 print_line(f"{num_bytes:>16,}  {path}", flush=True)
             bytes_of[is_copied] += num_bytes
         print_line(
-            f"{bytes_of[True]:>16,}  bytes copied to {self.to}, {bytes_of[False]:,} were there; "
+            f"{bytes_of[True]:>16,}  bytes copied to {self.to}, {bytes_of[False]:,} already there; "
             "all checksums match"
         )
         return 0
@@ -307,17 +307,17 @@ class Remove(Command):
             print_line("nothing was changed")
             return
         print_line(
-            f"manifest {selection.removed_in}: from here on these documents are padding. A run "
-            f"that follows {directory} takes it at its next checkpoint, others when they are "
-            f"resumed with --data {directory}@{selection.removed_in}, copies when they are placed "
-            f"again. The bytes stay until {called('shards compact')} {directory} --erase"
+            f"removed in manifest {selection.removed_in}: training skips these documents from now "
+            "on (--follow runs from their next checkpoint; other runs when resumed with --data "
+            f"{directory}@{selection.removed_in}; copies after {called('shards place')}). The text "
+            f"is still on disk; erase it with: {called('shards compact')} {directory} --erase"
         )
 
     def _names(self) -> DocumentQuery:
         """Check the other flags and return the names of the documents."""
         if not self.dry_run and not self.reason.strip():
             raise UserError(
-                "say why: --reason TEXT, which stays in the manifest; or give --dry-run."
+                "--reason is missing: give a reason, which the manifest stores, or --dry-run."
             )
         listed = [] if self.documents is None else read_names(self.documents)
         return DocumentQuery([*listed, *self.id], patterns=self.url)
@@ -325,7 +325,5 @@ class Remove(Command):
     def _directory(self) -> AnyPath:
         directory, number = parse_dataset(self.dataset)
         if number is not None:
-            raise UserError(
-                f"{self.dataset}: remove changes the dataset as it is now; leave @n out."
-            )
+            raise UserError(f"{self.dataset}: remove changes the newest manifest; omit @{number}.")
         return directory

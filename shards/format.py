@@ -22,7 +22,7 @@
 column can be mapped without a copy. The columns of `REQUIRED` come first, followed by those of the
 pipeline. (The int64 arrays of `.idx` are never aligned to 8 bytes: search in `offset` instead.)
 
-A shard may hold no documents: an empty `.bin`, an `.idx` of 42 bytes, an `.arrow` without rows. All
+A shard may be empty: an empty `.bin`, an `.idx` of 42 bytes, an `.arrow` without rows. All
 readers here accept that. Megatron's `IndexedDataset` opens it with `mmap=False` only, because an
 empty file cannot be mapped: leave empty shards out when you list the prefixes for Megatron.
 
@@ -74,7 +74,7 @@ def token_dtype(vocabulary_size: int) -> np.dtype[Any]:
 
 
 def shard_file(stem: AnyPath, suffix: str) -> AnyPath:
-    """Return the path of one of a shard's files; a stem may hold dots."""
+    """Return the path of one of a shard's files; a stem may contain dots."""
     return stem.with_name(f"{stem.name}.{suffix}")
 
 

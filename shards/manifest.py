@@ -6,10 +6,9 @@
               │               └─ audit, signatures, rejects, accounting
               └─ removals
 
-Every replacement gets the next number. Generations and removals carry the number they came with, so
-that `DIR@n` means the dataset as it was at number n. Overwriting or compacting a dataset starts a
-new
-lineage: the files of older numbers no longer exist.
+Every replacement gets the next number. Generations and removals store the number that added them,
+so that `DIR@n` means the dataset as it was at number n. Overwriting or compacting a dataset starts
+a new lineage: the files of older numbers no longer exist.
 """
 
 import hashlib
@@ -28,13 +27,13 @@ from shards.commands.table import called
 from shards.errors import DamageError, UserError
 from shards.format import SUFFIXES
 from shards.paths import Name, RelativePath, check_links
-from shards.records import from_json, short, to_json
+from shards.records import from_json, shorten, to_json
 from shards.storage.address import is_url
 from shards.storage.files import (
     Count,
     FileEntry,
-    canonical,
-    files,
+    canonical_json,
+    list_files,
     read_json,
     write_json,
 )
@@ -54,12 +53,12 @@ VALIDATION = "validation"
 _FORMAT = "corpusmill-dataset"
 _VERSION = 1
 _MAX_IDS = {"uint16": 2**16, "int32": 2**31}
-"""The number of ids that each token type can hold."""
+"""The number of ids that each token type can represent."""
 
 
 def _check_suffixes(files: Mapping[str, FileEntry]) -> None:
     if set(files) != set(SUFFIXES):
-        raise ValueError(f"these are {sorted(files)}, not {SUFFIXES}")
+        raise ValueError(f"expected the files {SUFFIXES}, found {sorted(files)}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -118,7 +117,7 @@ class SourceEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class Account:
-    """The shape of the accounting of a source's records, which is kept as JSON."""
+    """The accounting of a source's records, which the manifest stores as JSON."""
 
     read: int
     dropped: Mapping[str, int]
@@ -150,8 +149,7 @@ class Generation:
     signatures: tuple[TableEntry, ...]
     rejects: tuple[TableEntry, ...]
     accounting: Mapping[str, Mapping[str, Any]]
-    """The numbers of records read, kept, dropped by reason and quarantined, as the run counted
-    them."""
+    """The numbers of records read, kept, dropped and quarantined, by source."""
     dropped: tuple[TableEntry, ...] = ()
     """Tables with text, reason and metrics of dropped documents, with `--keep-dropped`."""
     libraries: Mapping[str, str] = field(default_factory=dict)
@@ -167,7 +165,7 @@ class Generation:
         ]
 
     def tables(self) -> tuple[TableEntry, ...]:
-        """Return all its files except those of shards."""
+        """Return all tables of the generation: its files except shards."""
         return (*self.audit, *self.signatures, *self.rejects, *self.dropped)
 
 
@@ -221,9 +219,10 @@ class TokenizerEntry:
         most = _MAX_IDS.get(self.dtype, 0)
         if not all(0 <= number < self.vocabulary_size <= most for number in ids):
             raise ValueError(
-                f"{short(self.pieces)} pieces, {short(self.vocabulary_size)} ids of type "
-                f"{short(self.dtype)} and the special ones {short(dict(self.special))}: tokens are "
-                f"{' or '.join(_MAX_IDS)}, all ids below the size, and eos ends every document"
+                f"the tokenizer has {shorten(self.pieces)} pieces, {shorten(self.vocabulary_size)} "
+                f"ids of type {shorten(self.dtype)} and the special ids "
+                f"{shorten(dict(self.special))}; expected: the type {' or '.join(_MAX_IDS)}, all "
+                "ids below the vocabulary size, and an id for eos"
             )
 
     @property
@@ -281,7 +280,7 @@ class Manifest:
         if not first <= number <= self.number:
             raise UserError(
                 f"there is no manifest number {number}: this dataset has the numbers {first} to "
-                f"{self.number}. (Those of before it was overwritten or compacted are gone.)"
+                f"{self.number}. Overwriting or compacting a dataset discards its earlier numbers."
             )
         return replace(
             self,
@@ -335,14 +334,10 @@ class Manifest:
             if source in (None, location.source) and split == location.split
         )
 
-    def names(self) -> Iterator[str]:
-        """Yield the names of its parts: folders of generations and the paths of all other files."""
-        yield self.vocabulary.path
-        made = [path for path, _ in replace(self, removals=()).files()]
-        folders = {path.partition("/")[0] for path in made if path != self.vocabulary.path}
-        yield from sorted(folders | {generation.name for generation in self.generations})
-        for removal in self.removals:
-            yield removal.documents.path
+    def names(self) -> set[str]:
+        """Return the folders of generations and the paths of the files outside these folders."""
+        removals = {removal.documents.path for removal in self.removals}
+        return {self.vocabulary.path, *(each.name for each in self.generations)} | removals
 
     def files(self) -> Iterator[tuple[str, FileEntry]]:
         """Yield the path in the dataset and the entry of every file except the manifest."""
@@ -390,14 +385,13 @@ def lock_dataset(directory: AnyPath, *, shared: bool = False, wait: bool = False
     if str(directory).startswith("hf://"):
         raise UserError(
             f"{directory} is a published dataset: change the folder that it was uploaded from, and "
-            "upload that again."
+            "upload that folder again."
         )
     if _is_linked(directory):
         raise UserError(
-            f"{directory / NAME} is a link: this dataset consists of links (of a cache or an "
-            "annex), which is fine for reading, but files put in their place would not be a "
-            "dataset with the others. Copy it with the files that they point to, cp -rL "
-            f"{directory} COPY, and write to the copy."
+            f"{directory / NAME} is a symbolic link: the files of this dataset are links into a "
+            "cache or an annex. It can be read, but not changed. Copy it with the linked files "
+            f"(cp -rL {directory} COPY), and change the copy."
         )
     with lock_dir(directory, shared=shared, wait=wait):
         yield
@@ -415,8 +409,8 @@ def _mark_replaced(directory: AnyPath, manifest: Manifest) -> None:
     if not isinstance(directory, Path) or not (directory / NAME).exists():
         return
     with suppress(UserError):  # nobody reads a dataset with a damaged manifest
-        for name in {*read_manifest(directory).names()} - {*manifest.names()}:
-            with suppress(OSError):  # it is gone, or is of another user
+        for name in read_manifest(directory).names() - manifest.names():
+            with suppress(OSError):  # it is gone, or another user owns it
                 os.utime(directory / name)
 
 
@@ -445,7 +439,7 @@ def read_manifest(directory: AnyPath) -> Manifest:
     if content.get("version") != _VERSION:
         raise UserError(
             f"{path} was written by a newer corpusmill (manifest version "
-            f"{short(content.get('version'))}; this one reads version {_VERSION}): upgrade "
+            f"{shorten(content.get('version'))}; this one reads version {_VERSION}): upgrade "
             "corpusmill."
         )
     if content.pop("sha256", None) != _sha256(content):
@@ -493,11 +487,16 @@ def _check(manifest: Manifest) -> None:
     for name, most in _MAX_OPTIONS.items():
         value = manifest.options.get(name) or 0
         if type(value) is not int or not 0 <= value <= most:
-            raise ValueError(f"manifest.options.{name} is {short(value)}, none that a run has")
+            raise ValueError(
+                f"manifest.options.{name} is {shorten(value)}, not a whole number from 0 to {most}"
+            )
     numbers = [generation.number for generation in manifest.generations]
     for number in (*numbers, *(removal.number for removal in manifest.removals)):
         if not 1 <= number <= manifest.number:
-            raise ValueError(f"a number is {short(number)}, manifest.number {manifest.number}")
+            raise ValueError(
+                f"a generation or a removal has the number {shorten(number)}, and manifest.number "
+                f"is {manifest.number}"
+            )
     for generation in manifest.generations:
         for source, account in generation.accounting.items():
             _check_account(account, where=f"manifest.accounting.{source}")
@@ -553,13 +552,13 @@ def hub_name(text: str) -> HubName | None:
 def _absence(directory: AnyPath) -> str:
     if isinstance(directory, Path) and not directory.exists():
         return f"{directory} does not exist: give a dataset's folder (--output of a pipeline)."
-    if files(directory / WORK):
+    if list_files(directory / WORK):
         return (
-            f"{directory} holds no dataset yet: a build in it is unfinished. Run the same command "
-            "again to finish it."
+            f"{directory} contains no dataset yet: a build in it is unfinished. Run the same "
+            "command again to finish it."
         )
     return (
-        f"{directory} holds no dataset: it has no {NAME}. Give the folder that a pipeline wrote "
+        f"{directory} contains no dataset: it has no {NAME}. Give the folder that a pipeline wrote "
         f"(its --output), or run one: {called('wudao')} --output DIR"
     )
 
@@ -574,4 +573,4 @@ def _content(manifest: Manifest) -> dict[str, Any]:
 
 
 def _sha256(content: object) -> str:
-    return hashlib.sha256(canonical(content)).hexdigest()
+    return hashlib.sha256(canonical_json(content)).hexdigest()

@@ -1,4 +1,4 @@
-"""Recognizes errors that are caused by a lack of memory."""
+"""Recognizes errors caused by a lack of memory."""
 
 import errno
 

@@ -26,7 +26,7 @@ from shards.removals import Rows
 from shards.storage.files import map_bytes
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import copy_rows
-from shards.tables import between, column, map_items, with_hash_range
+from shards.tables import column, map_items, slice_between, with_hash_range
 from shards.writer import write_shard
 
 
@@ -84,9 +84,9 @@ def gather(
 
     Args:
         tokens: Arrays of tokens.
-        owners: int[n], the array that holds each document.
-        starts: int[n], where the document begins there.
-        lengths: int[n], how many tokens it has.
+        owners: int[n], the index of the array that contains each document.
+        starts: int[n], where the document begins in that array.
+        lengths: int[n], the number of tokens of the document.
     """
     for first_row in range(0, len(owners), 1024):
         part = slice(first_row, first_row + 1024)
@@ -95,7 +95,7 @@ def gather(
 
 
 SHARD_TOKENS = 100_000_000
-"""The most tokens of a shard if the options do not set it."""
+"""The default maximum number of tokens per shard."""
 
 _BIN_BITS = 16
 """The number of bits of the order that define the bins in which tokens are counted."""
@@ -138,7 +138,7 @@ class MergedSource:
 
     @cached_property
     def num_shards(self) -> int:
-        """The number of training shards in the new generation, by the rules of the pipelines."""
+        """The number of training shards in the new generation; pipelines follow the same rule."""
         options, shards = self._dataset.manifest.options, self.entries[TRAIN]
         if not shards or options.get("shards"):
             return int(options["shards"]) if shards else 0
@@ -154,7 +154,7 @@ class MergedSource:
 
     @cached_property
     def num_validation(self) -> int:
-        """The number of validation shards, which have the same length as those of training."""
+        """The number of validation shards, which are about as long as training shards."""
         train, validation = (
             sum(shard.documents for shard in self.entries[split]) for split in (TRAIN, VALIDATION)
         )
@@ -169,7 +169,7 @@ class MergedSource:
             span = self._spans.get(shard.path)
             if span is not None and span.overlaps(within):
                 table, rows = self._table(shard)
-                inside = between(column(table, "order")[rows], within.low, within.high)
+                inside = slice_between(column(table, "order")[rows], within.low, within.high)
                 slices.append(self._slice(shard, table, rows[inside]))
         if not slices:  # the columns must come from somewhere
             shard = self.entries[split][0]
@@ -193,7 +193,7 @@ class MergedSource:
 
 
 def min_shards(tokens: np.ndarray, limit: int) -> int:
-    """Return the least power of two such that this many shards have at most `limit` tokens each.
+    """Return the smallest power of two such that this many shards have at most `limit` tokens each.
 
     Within a bin, tokens are assumed to be evenly spread.
 

@@ -46,7 +46,7 @@ def check_relative(path: str) -> None:
             characters that no path here has.
     """
     if not _RELATIVE.fullmatch(path) or len(path) > _MAX_CHARS:
-        raise ValueError(f"{path[:200]!r} is no path below a folder")
+        raise ValueError(f"{path[:200]!r} is not a path below a folder")
 
 
 RelativePath = Annotated[str, check_relative]
@@ -61,7 +61,7 @@ def check_name(name: str) -> None:
     """
     check_relative(name)
     if "/" in name:
-        raise ValueError(f"{name[:200]!r} is not a name of a file or folder")
+        raise ValueError(f"{name[:200]!r} is not the name of a file or folder")
 
 
 Name = Annotated[str, check_name]
@@ -113,9 +113,8 @@ def check_links(directory: AnyPath, paths: Iterable[str], *, files: bool = True)
         for way in (folder, *(folder / link for link in sorted(links))):
             if not (target := Path(os.path.realpath(way))).is_relative_to(inside):
                 raise DamageError(
-                    f"{way} leads by a link to {target}, not in {inside}: nothing outside of "
-                    "a dataset's folder is read or written as part of it. Replace the link with "
-                    "the files that it points to (cp -rL)."
+                    f"{way} is a link to {target}, outside {inside}: all files of a dataset must "
+                    "be in its folder. Replace the link with the files that it points to (cp -rL)."
                 )
 
 
@@ -143,18 +142,17 @@ def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> N
     for name in sorted(set(names) - set(present)):
         if not _is_portable(name):
             raise UserError(
-                f"the source name {name[:200]!r} is not allowed: it becomes the name of a folder, "
-                f"and is to be the same on every file system. Use up to {_MAX_SOURCE_CHARS} "
-                "letters A to Z, digits, underscores, dashes and dots, no dash or dot first and no "
-                f"dot last, no device of Windows and none of {', '.join(FOLDERS)}: for example "
+                f"the source name {name[:200]!r} is not allowed: it becomes the name of a folder "
+                f"on any file system. Use up to {_MAX_SOURCE_CHARS} letters A to Z, digits, "
+                "underscores, dashes and dots, without a dash or dot first or a dot last. Names of "
+                f"Windows devices and {', '.join(FOLDERS)} are not allowed either: for example "
                 "--input news=/data/news"
             )
         if counts[name.lower()] > 1:
             other = min(each for each in every - {name} if each.lower() == name.lower())
             raise UserError(
-                f"the sources {name!r} and {other!r} differ only in upper and lower case, "
-                "and would be one folder on file systems that make no difference: give one of "
-                "them another name"
+                f"the sources {name!r} and {other!r} differ only in upper and lower case, and "
+                "would be the same folder on some file systems: give one of them another name"
             )
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from shards.errors import UserError
 from shards.manifest import NAME, read_manifest
 from shards.paths import FOLDERS
-from shards.storage.hub import HubName, dataset_name, endpoint, quiet, reason
+from shards.storage.hub import HubName, dataset_name, failure_reason, hub_endpoint, silence_hub
 
 _UNREAD = [f"*/{folder}/*" for folder in FOLDERS]
 
@@ -27,7 +27,7 @@ def at_commit(name: HubName) -> HubName:
     """
     folder = _snapshot(name, only=[NAME])
     if not (folder / NAME).exists():
-        raise _refused(name, f"it is not a dataset of corpusmill, for it has no {NAME}")
+        raise _refused(name, f"it is not a dataset of corpusmill: it has no {NAME}")
     read_manifest(folder)
     return HubName(name.repository, folder.name)
 
@@ -53,7 +53,7 @@ def _snapshot(
     """Fetch the files that match patterns and return the folder of the commit in the cache."""
     from huggingface_hub import snapshot_download  # noqa: PLC0415  it takes a second to import
 
-    quiet(bars=without is not None)
+    silence_hub(bars=without is not None)
     try:
         folder = snapshot_download(
             name.repository,
@@ -63,9 +63,9 @@ def _snapshot(
             ignore_patterns=without,
         )
     except Exception as error:  # errors of the hub's and the HTTP library have no common class
-        raise _refused(name, reason(error, name, kind="dataset")) from error
+        raise _refused(name, failure_reason(error, name, kind="dataset")) from error
     return Path(folder)
 
 
 def _refused(name: HubName, why: str) -> UserError:
-    return UserError(f"{name} cannot be read from the hub ({endpoint()}): {why}.")
+    return UserError(f"{name} cannot be read from the hub ({hub_endpoint()}): {why}.")

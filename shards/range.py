@@ -1,4 +1,4 @@
-"""Ranges of the order hash; each task of merge works on one."""
+"""Ranges of the order hash; each item of the merge stage works on one."""
 
 import itertools
 from dataclasses import dataclass
@@ -24,12 +24,12 @@ class Range:
         """Return whether an order may be in both ranges."""
         return self.low < other.high and other.low < self.high
 
-    def common(self, other: "Range") -> "Range":
+    def intersection(self, other: "Range") -> "Range":
         """Return the intersection of two overlapping ranges."""
         return Range(low=max(self.low, other.low), high=min(self.high, other.high))
 
 
-EVERYTHING = Range(low=0, high=2**64)
+FULL_RANGE = Range(low=0, high=2**64)
 
 
 def split_range(within: Range, *, rows: int, held_bytes: int) -> list[Range]:

@@ -61,9 +61,8 @@ class Shard:
     tokens: Tokens = field(repr=False)
     """All tokens, mapped."""
     documents: pa.Table = field(repr=False)
-    """A row per document, mapped; every column is one chunk. Each column has as many values as the
-    shard has rows; `value` and `column` check that its
-    strings are within the file."""
+    """A row per document, mapped; every column is one chunk. The lengths of columns are checked;
+    `value` and `column` also check that strings are within the file."""
     offsets: NDArray[np.int64] = field(repr=False)
     """First token of each document, mapped and aligned; a document ends where the next starts."""
     removed: Rows = field(default_factory=_no_rows)
@@ -144,7 +143,7 @@ class Shard:
         start, length = int(self.offsets[row]), int(self.lengths[row])
         end = int(self.offsets[row + 1]) if row + 1 < len(self) else self.entry.tokens
         if not 0 <= start <= end or end - start != length:
-            what = f"the {length} tokens of document {row} should be {start} to {end}"
+            what = f"document {row} has {length} tokens, but its offsets are {start} to {end}"
             raise self.damage(ARROW, what)
         return self.tokens[start:end]
 
@@ -206,7 +205,7 @@ def _documents(content: NDArray[np.uint8], path: AnyPath, num_documents: int) ->
             rows = sum(len(batch) for batch in batches)
             raise ValueError(
                 f"it has {rows:,} rows in {len(batches)} batches, the manifest says "
-                f"{num_documents:,} in one"
+                f"{num_documents:,} rows in one batch"
             )
         (batch,) = batches
         required = [(column.name, column.type) for column in batch.schema][: len(REQUIRED)]
@@ -359,7 +358,7 @@ class Dataset:
         return check_string_offsets(self.mapped_table(entry), path)
 
     def mapped_table(self, entry: ShardEntry) -> pa.Table:
-        """Return the same as `table` for a file that is known to be whole, without reading it.
+        """Return the same as `table`, but map the file without reading it: it must be whole.
 
         Raises:
             DamageError: the file is missing, or the number of rows differs from the manifest.
@@ -368,7 +367,7 @@ class Dataset:
         return _documents(map_bytes(path), path, entry.documents)
 
     def rows(self, entry: ShardEntry, rows: Rows, names: Sequence[str]) -> list[dict[str, Any]]:
-        """Return rows of a shard's documents with those of the named columns that it has.
+        """Return rows of the table of a shard, with those of the named columns that exist.
 
         Raises:
             DamageError: the file is missing or damaged.

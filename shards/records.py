@@ -9,7 +9,7 @@ from dataclasses import MISSING, fields, is_dataclass
 from functools import cache
 from typing import Annotated, Any, TypeVar, get_args, get_origin, get_type_hints
 
-from shards.storage.files import canonical, crc32c_of
+from shards.storage.files import canonical_json, crc32c_of
 
 T = TypeVar("T")
 
@@ -41,14 +41,14 @@ def from_json(record_type: type[T], value: object, *, where: str) -> T:
     return record
 
 
-def sealed(record: object) -> dict[str, Any]:
+def seal(record: object) -> dict[str, Any]:
     """Return a record as `to_json` does, plus the crc32c of its content under "seal"."""
     content: dict[str, Any] = to_json(record)
-    return {**content, _SEAL: crc32c_of(canonical(content))}
+    return {**content, _SEAL: crc32c_of(canonical_json(content))}
 
 
-def unsealed(record_type: type[T], value: Any, *, where: str) -> T:
-    """Return the record that `sealed` turned into `value`.
+def unseal(record_type: type[T], value: Any, *, where: str) -> T:
+    """Return the record that `seal` turned into `value`.
 
     Raises:
         ValueError: `value` is not such a record, or was changed.
@@ -56,7 +56,7 @@ def unsealed(record_type: type[T], value: Any, *, where: str) -> T:
     _expect(value, dict, where)
     content = {key: item for key, item in value.items() if key != _SEAL}
     record = from_json(record_type, content, where=where)
-    if crc32c_of(canonical(content)) != value.get(_SEAL):
+    if crc32c_of(canonical_json(content)) != value.get(_SEAL):
         raise ValueError(f"{where} was changed after it was written")
     return record
 
@@ -107,7 +107,7 @@ def _check(check: Callable[[Any], Any], value: Any, where: str) -> Any:
 @cache
 def _field_types(record_type: Any) -> tuple[Mapping[str, Any], frozenset[str]]:
     """Return the types of a record's fields, and the names of those that may be absent."""
-    # A driver reads one record per task, and resolving annotations takes milliseconds.
+    # A driver reads one record per item, and resolving annotations takes milliseconds.
     optional = {
         field.name
         for field in fields(record_type)
@@ -121,10 +121,10 @@ def _expect(value: object, expected: Any, where: str) -> None:
     accepted = (int, float) if expected is float else expected
     if not isinstance(value, accepted) or (isinstance(value, bool) and expected is not bool):
         type_name = getattr(expected, "__name__", expected)
-        raise ValueError(f"{where} is {short(value)}, not of type {type_name}")
+        raise ValueError(f"{where} is {shorten(value)}, not of type {type_name}")
 
 
-def short(value: object) -> str:
+def shorten(value: object) -> str:
     """Return a short text about any value for an error message."""
     if isinstance(value, int) and abs(value) >= _LARGE:
         return f"a number of {value.bit_length():,} bits"
@@ -134,4 +134,4 @@ def short(value: object) -> str:
 
 _MAX_SHOWN = 100
 _LARGE = 10**30
-"""Python does not write out numbers of any length."""
+"""Larger numbers are described: Python refuses to write very long ones."""

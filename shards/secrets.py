@@ -28,7 +28,7 @@ _SECRET = (
 """Matches the name of a parameter that holds a secret."""
 _CUT_WEB = re.compile("[?#;]|%3f|%23|%3b", re.IGNORECASE)
 _CUT = re.compile(r"[?#;][^/?#;=]*=")
-"""Outside web protocols a question mark may be part of a name, or a wildcard."""
+"""Outside web protocols a question mark may be part of a name or a wildcard."""
 _REFUSED_WEB = re.compile(r"[?#]|;[^/;=]*=")
 _REFUSED = re.compile(rf"[?#;&](?:{_SECRET}|\w*key|auth|code|delegation)=", re.IGNORECASE)
 

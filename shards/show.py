@@ -21,10 +21,10 @@ _WIDTH = 80
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
 _GENERATION = "{:>10}  {:<15} {:>8} {:>6} {:>10} {:>13} {:>6} {:>8} {:>7}"
 NUM_FIRST, NUM_LAST, MIN_HIDDEN = 2, 8, 2
-"""Generations shown from the beginning and the end; fewer than MIN_HIDDEN are never hidden."""
+"""The first and last generations that are shown; fewer than MIN_HIDDEN are never hidden."""
 
 MAX_REMOVALS, MAX_SOURCES = 4, 13
-"""The most lines of removals and sources on one screen, headings included."""
+"""The maximum of lines of removals and sources on one screen, headings included."""
 
 _QUANTILES = (0.5, 0.9)
 
@@ -92,7 +92,7 @@ def changed_options(corpus: str, options: Mapping[str, Any]) -> Iterator[tuple[s
     The tokenizer is left out: a dataset always has one.
 
     Args:
-        corpus: The name of the corpus, which has defaults too.
+        corpus: The name of the corpus, which may have other defaults.
         options: The options of the dataset, or of one of its sources.
     """
     usual = {**DEFAULT_OPTIONS[""], **DEFAULT_OPTIONS.get(corpus, {})}

@@ -1,7 +1,7 @@
 """Writes tables whole and reads parts of them: rows by number, or by a sorted column.
 
 On a disk a table is memory-mapped, so that only the pages touched are read. Behind a URL its footer
-is fetched first, which has the positions of the blocks, and then the blocks that hold the requested
+is fetched first, which has the positions of the blocks, and then the blocks with the requested
 rows.
 """
 
@@ -65,8 +65,8 @@ def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
     Args:
         path: The table.
         key: A column of hashes (uint64), sorted.
-        low: Least value.
-        high: First value above the range; may be 2**64.
+        low: The smallest value of the range.
+        high: The first value above the range, at most 2**64.
     """
     table = SparseTable(path)
     with reraise_as_damage(path):
@@ -96,7 +96,7 @@ def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: i
         path: The file.
         starts: int[n], the first item of each run.
         lengths: int[n], the number of items in each.
-        size: How many items the file holds, all of the same number of bytes.
+        size: The number of items in the file, all of the same size.
     """
     file = SparseFile(path)
     width = len(file.data) // max(size, 1)
@@ -119,7 +119,7 @@ def without_dictionary(values: pa.ChunkedArray) -> pa.ChunkedArray:
     return values.cast(pa.large_string()) if pa.types.is_string(values.type) else values
 
 
-def between(sorted_values: np.ndarray, low: int, high: int) -> slice:
+def slice_between(sorted_values: np.ndarray, low: int, high: int) -> slice:
     """Return the slice of sorted uint64 values in [low, high); high may be 2**64."""
     start = np.searchsorted(sorted_values, np.uint64(low)) if low else 0
     stop = np.searchsorted(sorted_values, np.uint64(high)) if high < 2**64 else len(sorted_values)

@@ -6,9 +6,10 @@
     special        bool           never part of a text; padding and unused ids have no name
     sentence_end   bool           a text may be cut after it
 
-The schema's metadata hold the tokenizer itself under `tokenizer`, so that anyone with the data can
-encode texts to the same ids: the file of a SentencePiece model, a tokenizer.json, or for tiktoken's
-kind the pattern and, from the next line on, the ranks as in its files. Older datasets lack it.
+The schema's metadata contain the tokenizer itself under `tokenizer`, so that anyone with the data
+can encode texts to the same ids: the file of a SentencePiece model, a tokenizer.json, or for
+tiktoken's kind the pattern and, from the next line on, the ranks as in its files. Older datasets
+lack it.
 """
 
 from collections.abc import Collection, Sequence
@@ -83,7 +84,7 @@ class Vocabulary:
         self.sentence_end: NDArray[np.bool_] = table["sentence_end"].to_numpy()
         """Whether a text may be cut after a token, by id."""
         self.tokenizer: bytes = (table.schema.metadata or {}).get(_TOKENIZER, b"")
-        """The data of the tokenizer; empty if they were not kept."""
+        """The data of the tokenizer; empty if the dataset does not have them."""
 
     @classmethod
     def open(cls, path: AnyPath, entry: FileEntry) -> "Vocabulary":

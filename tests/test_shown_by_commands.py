@@ -191,7 +191,7 @@ def test_a_word_that_is_no_utf8_is_refused(capfd: pytest.CaptureFixture[str]) ->
         assert shards.__main__.main(argv) == EXIT_REFUSED
         shown = capfd.readouterr().err
         assert acting(shown) == set()
-        assert re.search(r"the word \S*\\xff\S* is not UTF-8; rename what it names", shown)
+        assert re.search(r"the argument \S*\\xff\S* is not UTF-8: rename the file or folder", shown)
 
 
 @pytest.mark.parametrize("seed", range(8))

@@ -7,7 +7,7 @@ imported when the first of these names is used.
 import importlib
 from typing import TYPE_CHECKING
 
-from shards.commands.extras import extras_named
+from shards.commands.extras import missing_extras_explained
 
 if TYPE_CHECKING:
     from trainer.finetune.scoring import predict
@@ -51,5 +51,5 @@ _MODULES = {
 def __getattr__(name: str) -> object:
     if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    with extras_named():
+    with missing_extras_explained():
         return getattr(importlib.import_module(f"{__name__}.{_MODULES[name]}"), name)

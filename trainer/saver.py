@@ -24,7 +24,7 @@ import torch
 from shards.errors import UserError
 from shards.records import to_json
 from shards.storage.disk import disk_errors_explained
-from shards.storage.files import FileEntry, atomic_write, crc32c, make_folder, size, write_json
+from shards.storage.files import FileEntry, atomic_write, crc32c, file_size, make_folder, write_json
 from shards.storage.lock import LOCK, lock_dir
 from trainer.checkpoint import (
     LATEST,
@@ -277,7 +277,7 @@ def _explained(folder: Path) -> Iterator[None]:
 def _flushed(path: Path) -> FileEntry:
     with path.open("rb") as file:
         os.fsync(file.fileno())
-    return FileEntry(bytes=size(path), crc32c=crc32c(path))
+    return FileEntry(bytes=file_size(path), crc32c=crc32c(path))
 
 
 def _write_torch(state: Mapping[str, Any], path: Path) -> FileEntry:

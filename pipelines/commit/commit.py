@@ -26,7 +26,7 @@ from shards.manifest import (
     SourceEntry,
     TableEntry,
 )
-from shards.storage.files import files, write_json
+from shards.storage.files import list_files, write_json
 from shards.storage.remote import AnyPath
 
 OF_THE_MAP = {"map", "progress"}
@@ -195,6 +195,6 @@ def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list
 
 def forget_stages(work: AnyPath) -> None:
     """Remove intermediate files of the stages after the map; keep segments and unfinished files."""
-    for name in files(work):
+    for name in list_files(work):
         if name.partition("/")[0] not in OF_THE_MAP:
             (work / name).unlink(missing_ok=True)

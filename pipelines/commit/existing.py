@@ -16,8 +16,8 @@ from shards.commands.flags import flag_of
 from shards.errors import DamageError, UserError
 from shards.manifest import NAME, InputEntry, Manifest, TokenizerEntry, distinct_labels
 from shards.records import from_json
-from shards.storage.files import files as files_in
 from shards.storage.files import json_errors_explained, read_json
+from shards.storage.files import list_files as files_in
 from shards.storage.remote import AnyPath
 
 REPLACE = "Choose another --output, or give --overwrite to replace it"

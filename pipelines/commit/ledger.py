@@ -11,7 +11,7 @@ from typing import Any
 
 from pipelines.read.files import InputFile
 from shards.errors import DamageError
-from shards.records import from_json, sealed, unsealed
+from shards.records import from_json, seal, unseal
 from shards.storage.files import read_json, write_json
 from shards.storage.remote import AnyPath
 
@@ -56,7 +56,7 @@ class Ledger:
         if not path.exists():
             return None
         try:
-            entry = unsealed(LedgerEntry, read_json(path), where=str(path))
+            entry = unseal(LedgerEntry, read_json(path), where=str(path))
             _ = entry.files
         except ValueError as error:
             raise DamageError(
@@ -72,7 +72,7 @@ class Ledger:
         """Record that the manifest with a number will have a generation of these files."""
         inputs = sorted(files, key=lambda file: file.name)
         entry = LedgerEntry(number=number, inputs=tuple(map(asdict, inputs)))
-        write_json(self.output / NAME, sealed(entry))
+        write_json(self.output / NAME, seal(entry))
         return entry
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
 """The names that a corpus module needs to describe a corpus and its run."""
 
-from shards.commands.extras import extras_named
+from shards.commands.extras import missing_extras_explained
 
-with extras_named():
+with missing_extras_explained():
     from pipelines.corpus.document import Document as Document
     from pipelines.corpus.document import Rejected as Rejected
     from pipelines.corpus.fields import optional_text as optional_text

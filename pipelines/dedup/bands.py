@@ -20,7 +20,7 @@ from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS, similarity
 from shards.storage.files import FileEntry, atomic_write
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import SparseFile
-from shards.tables import between
+from shards.tables import slice_between
 
 EDGES = 1024
 """The number of even ranges of a band's hash that the index marks; an item reads one or more."""
@@ -116,7 +116,7 @@ def slot_rows_between(path: AnyPath, *, low: int, high: int) -> tuple[np.ndarray
         first = max(0, (num * low >> 64) - slack)
         last = min(num, (num * high >> 64) + slack)
         file.fetch(np.array([[8 * first, 8 * last]]))
-        inside = between(orders[first:last], low, high)
+        inside = slice_between(orders[first:last], low, high)
         start, stop = first + inside.start, first + inside.stop
         if (start > first or not first) and (stop < last or last == num):
             return np.arange(start, stop), orders[start:stop]

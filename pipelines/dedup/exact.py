@@ -18,7 +18,7 @@ from shards.range import Range
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import concurrent_map
 from shards.tables import column, open_between
-from shards.text_hash import digest, halves
+from shards.text_hash import digest, split_halves
 
 SIGNATURES = pa.schema(
     [("hash_high", pa.uint64()), ("hash_low", pa.uint64()), ("order", pa.uint64())]
@@ -96,7 +96,7 @@ class FoldedTexts:
         """Return the high and low halves (uint64) of the hash of each text: BLAKE2b of UTF-8."""
         view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
         edges = itertools.pairwise([0, *self.ends.tolist()])
-        return halves([digest(view[start:end]) for start, end in edges])
+        return split_halves([digest(view[start:end]) for start, end in edges])
 
 
 def fold_column(texts: pa.Array) -> FoldedTexts:

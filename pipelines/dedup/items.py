@@ -53,7 +53,7 @@ from pipelines.segments.index import SegmentIndex, load_index
 from shards.manifest import WORK, TableEntry
 from shards.paths import join_checked as path_within
 from shards.range import Range
-from shards.records import sealed
+from shards.records import seal
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 from shards.tables import write_entry
@@ -123,7 +123,7 @@ def run_item(output: AnyPath, item: DedupItem) -> None:
     """Write the files of an item, then its record."""
     files = _ItemFiles(output, load_index(output / WORK, item.segment_index), item)
     record = _STAGES[item.stage](files)
-    write_json(output / WORK / item.stage / f"{item.name}.json", sealed(record))
+    write_json(output / WORK / item.stage / f"{item.name}.json", seal(record))
 
 
 @dataclass(frozen=True, slots=True)

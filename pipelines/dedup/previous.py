@@ -22,11 +22,11 @@ from pipelines.dedup.near import DocumentRefs, look_up
 from pipelines.dedup.signatures import BAND_SIGNATURES, SLOT_SIGNATURES
 from pipelines.segments.index import PreviousGeneration
 from pipelines.segments.matches import matching_rows
-from shards.range import EVERYTHING, Range
+from shards.range import FULL_RANGE, Range
 from shards.storage.arrow import reraise_as_damage
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import concurrent_map
-from shards.tables import between, column, open_between
+from shards.tables import column, open_between, slice_between
 from shards.text_hash import ERASED_ORDER
 
 CANDIDATES = pa.schema(
@@ -99,7 +99,7 @@ def _matches(
     values = values[run_starts(values)] if len(values) else values
 
     def read(table: _Table) -> pa.Table:
-        wanted = values[between(values, table.within.low, table.within.high)]
+        wanted = values[slice_between(values, table.within.low, table.within.high)]
         found = matching_rows(table.path, key, wanted, within=table.within)
         with reraise_as_damage(table.path, kind="a table of signatures"):
             if not found.schema.equals(schema) or any(each.null_count for each in found.columns):
@@ -141,7 +141,7 @@ def erased_texts(
         low: uint64[n], the second half.
     """
     with_erased = [generation for generation in previous if generation.has_erased]
-    found = _texts_found(output, with_erased, EVERYTHING, high)
+    found = _texts_found(output, with_erased, FULL_RANGE, high)
     return _are_among(found.filter(pa.array(column(found, "order") == ERASED_ORDER)), high, low)
 
 

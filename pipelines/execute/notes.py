@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from shards.maintenance.prune import remove_work
-from shards.storage.files import atomic_write, blocks, size_if_there
+from shards.storage.files import atomic_write, read_blocks, size_if_there
 from shards.storage.remote import AnyPath
 
 FOLDER = "job"
@@ -60,7 +60,7 @@ class Notes:
         path = self._path(name)
         if size_if_there(path) < 0:
             return None
-        return pickle.loads(b"".join(map(bytes, blocks(path))))
+        return pickle.loads(b"".join(map(bytes, read_blocks(path))))
 
     def forget(self) -> None:
         """Delete the files of this job, once it has ended."""

@@ -12,7 +12,7 @@ from pipelines.execute.figures import progress_counts
 from pipelines.execute.notes import Notes
 from shards.commands.progress import Display, progress_line
 from shards.errors import UserError
-from shards.storage.files import file_names, read_json
+from shards.storage.files import list_file_names, read_json
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
@@ -93,7 +93,7 @@ class StageProgress:
 
     def _finished(self) -> list[AnyPath]:
         first = next(iter(self._waiting), None)  # one listing finds them, as all are in one folder
-        names = file_names(first.parent) if first else ()
+        names = list_file_names(first.parent) if first else ()
         return [path for path in self._waiting if path.name in names]
 
 

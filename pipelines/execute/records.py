@@ -6,8 +6,8 @@ from typing import TypeVar
 
 from shards.errors import DamageError
 from shards.manifest import ShardEntry, TableEntry
-from shards.records import unsealed
-from shards.storage.files import FileEntry, intact, read_json
+from shards.records import unseal
+from shards.storage.files import FileEntry, is_intact, read_json
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
@@ -21,7 +21,7 @@ def read_record(record_type: type[RecordType], path: AnyPath) -> RecordType:
         DamageError: The file is missing, or is not a record of this type.
     """
     try:
-        return unsealed(record_type, read_json(path), where=str(path))
+        return unseal(record_type, read_json(path), where=str(path))
     except ValueError as error:
         raise DamageError(f"{error}: delete this file and run the command again") from error
 
@@ -58,10 +58,10 @@ def intact_files(
 
     Args:
         files: The paths and entries of the files.
-        sizes: As in `intact`.
+        sizes: As in `is_intact`.
     """
     for path, entry in files:
-        if not intact(path, entry, sizes):
+        if not is_intact(path, entry, sizes):
             _LOG.warning(
                 "%s is missing or was changed after it was written: it is made again", path
             )

@@ -37,7 +37,7 @@ from pipelines.report.projection import NO_COSTS, Costs, run_costs, text_read
 from pipelines.report.write import REPORT
 from pipelines.steps.step_pipeline import load_steps
 from shards.manifest import WORK, Manifest, sum_shards
-from shards.storage.files import files as sizes_below
+from shards.storage.files import list_files as sizes_below
 from shards.storage.files import read_json
 
 SECONDS = 24.0

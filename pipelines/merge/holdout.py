@@ -10,7 +10,7 @@ from pipelines.segments.identity import hash_bound
 from pipelines.segments.index import SegmentIndex
 from pipelines.segments.segment import NUM_BINS, with_suffix
 from shards.merged import min_shards
-from shards.range import EVERYTHING
+from shards.range import FULL_RANGE
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import concurrent_map
 from shards.tables import column, open_table
@@ -81,7 +81,7 @@ def holdout_threshold(
     # Twice the threshold that MIN_VALIDATION should need: one read is nearly always enough.
     reach = max(bound, min(2 * (MIN_VALIDATION + 1) * 2**64 // survivors, 2**64 - 1))
     while True:
-        held_out = find_held_out(stems, reach, EVERYTHING, drops=drops).values()
+        held_out = find_held_out(stems, reach, FULL_RANGE, drops=drops).values()
         hashes = np.concatenate([np.zeros(0, np.uint64), *(part.hashes for part in held_out)])
         if len(hashes) > min(MIN_VALIDATION, most) or reach >= 2**64 - 1:
             break

@@ -28,12 +28,12 @@ from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.merged import ShardSlice, write_merged_shard
 from shards.paths import join_checked as path_within
 from shards.range import Range, split_range
-from shards.records import sealed
+from shards.records import seal
 from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import concurrent_map
 from shards.tables import write_entry, write_parquet
-from shards.text_hash import fold, text_hashes
+from shards.text_hash import fold_spaces, text_hashes
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +102,7 @@ def prepare_merge(output: AnyPath) -> Callable[[MergeItem | SlotItem], None]:
 def run_merge(output: AnyPath, item: MergeItem | SlotItem) -> None:
     """Write the files of an item, then its record."""
     record = _merge(output, item) if isinstance(item, MergeItem) else _keep_slots(output, item)
-    write_json(output / WORK / "merge" / f"{item.name}.json", sealed(record))
+    write_json(output / WORK / "merge" / f"{item.name}.json", seal(record))
 
 
 def _merge(output: AnyPath, item: MergeItem) -> MergeRecord:
@@ -208,5 +208,5 @@ def _without_erased(output: AnyPath, index: SegmentIndex, rows: pa.Table) -> pa.
     """Return dropped rows except those whose text was erased from the dataset."""
     if not any(generation.has_erased for generation in index.previous):
         return rows
-    high, low = text_hashes(map(fold, rows["text"].to_pylist()))
+    high, low = text_hashes(map(fold_spaces, rows["text"].to_pylist()))
     return rows.filter(pa.array(~erased_texts(output, index.previous, high=high, low=low)))

@@ -31,8 +31,8 @@ from shards.manifest import WORK
 from shards.merged import merge_slices
 from shards.paths import check_stem
 from shards.range import Range, split_range
-from shards.records import sealed
-from shards.storage.files import FileEntry, atomic_write, intact, write_json
+from shards.records import seal
+from shards.storage.files import FileEntry, atomic_write, is_intact, write_json
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import BLOCK_ROWS, concurrent_map
 from shards.tables import column, with_hash_range, write_table
@@ -97,7 +97,7 @@ class RangeRecord:
         """Return whether the files are unchanged since they were written."""
         files = self.files.items()
         return all(
-            intact(with_suffix(folder / self.stem, suffix), entry) for suffix, entry in files
+            is_intact(with_suffix(folder / self.stem, suffix), entry) for suffix, entry in files
         )
 
 
@@ -251,7 +251,7 @@ def run_range(output: AnyPath, item: RangeItem) -> None:
     for suffix, of_suffix in tables.items():
         files[suffix] = _write_blocks(with_suffix(stem, suffix), of_suffix)
     record = RangeRecord(stem=item.name, files=files)
-    write_json(work / FOLDER / f"{item.name}.json", sealed(record))
+    write_json(work / FOLDER / f"{item.name}.json", seal(record))
 
 
 def _write_documents(

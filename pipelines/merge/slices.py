@@ -20,12 +20,12 @@ from shards.range import Range
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import concurrent_map, copy_rows
 from shards.tables import (
-    between,
     column,
     map_items,
     open_between,
     open_rows,
     rows_between,
+    slice_between,
 )
 
 
@@ -39,7 +39,7 @@ class DocumentSlice:
 
     def between(self, within: Range) -> "DocumentSlice":
         """Return the documents in a range of orders."""
-        rows = between(column(self.documents, "order"), within.low, within.high)
+        rows = slice_between(column(self.documents, "order"), within.low, within.high)
         return replace(self, documents=self.documents[rows], starts=self.starts[rows])
 
 
@@ -58,7 +58,7 @@ def find_documents(
     first, last = bins.around(within)
     base = int(bins.documents[first])
     near = open_rows(with_suffix(stem, "documents"), slice(base, int(bins.documents[last])))
-    exact = between(column(near, "order"), within.low, within.high)
+    exact = slice_between(column(near, "order"), within.low, within.high)
     documents = near.slice(exact.start, exact.stop - exact.start)
     lengths = column(near, "tokens")[: exact.stop].astype(np.int64)
     starts = bins.tokens[first] + np.cumsum(lengths) - lengths

@@ -20,7 +20,7 @@ from pipelines.read.packs import packs
 from pipelines.read.peek import Peek
 from pipelines.read.split import FileSplit
 from shards.errors import UserError
-from shards.storage.files import file_names
+from shards.storage.files import list_file_names
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import concurrent_map
 
@@ -163,7 +163,7 @@ def check_parts(job: Job, items: Sequence[ProcessItem], sizes: Mapping[str, int]
 
 def log_part(job: Job, plan: ProcessPlan, records: Iterable[ProcessRecord]) -> None:
     """Log what a part has mapped, and what to do next."""
-    names = file_names(job.work / "map")
+    names = list_file_names(job.work / "map")
     everything = [*plan.items, *plan.others]
     missing = [item for item in everything if f"{item.name}.json" not in names]
     kept = sum(segment.documents for record in records for segment in record.segments)
@@ -232,7 +232,7 @@ def forget_mapped(folder: AnyPath, inputs: Iterable[InputFile], names: Iterable[
             packs goes, too.
     """
     of_files, chosen = {file.name for file in inputs}, {*names}
-    there = file_names(folder)
+    there = list_file_names(folder)
     for name in there:
         item, _, ending = name.partition(".")
         if ending == "json" and item not in chosen:

@@ -35,8 +35,8 @@ from pipelines.steps.step_pipeline import take_steps
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.memory import is_out_of_memory
-from shards.records import sealed
-from shards.storage.files import canonical, write_json
+from shards.records import seal
+from shards.storage.files import canonical_json, write_json
 from shards.storage.remote import AnyPath
 
 _CUT = {
@@ -202,12 +202,12 @@ def record_names(
         "options": semantic_options(corpus.options, fingerprints, affects=(SEGMENTS,)),
         "versions": dict(versions),
     }
-    start = hashlib.sha256(canonical(shared))
+    start = hashlib.sha256(canonical_json(shared))
     names = []
     for splits in items:
         digest = start.copy()
         digest.update(
-            canonical(
+            canonical_json(
                 [
                     [split.source, split.relative, split.file_bytes, split.start, split.end]
                     for split in splits
@@ -260,7 +260,7 @@ class SplitProcessor:
             if not self._leaves_out(error):
                 raise
             record = self._one_by_one(item) if len(item.splits) > 1 else _failed(item, error)
-        write_json(self._folder / f"{item.name}.json", sealed(record))
+        write_json(self._folder / f"{item.name}.json", seal(record))
 
     def _leaves_out(self, error: Exception) -> bool:
         """Return whether an error leaves out a file, and does not end the run."""

@@ -3,9 +3,9 @@
 A custom profile imports from here all that it needs.
 """
 
-from shards.commands.extras import extras_named
+from shards.commands.extras import missing_extras_explained
 
-with extras_named():
+with missing_extras_explained():
     from pipelines.quality.batch import MeasuredText as MeasuredText
     from pipelines.quality.profile import NAN as NAN
     from pipelines.quality.profile import Bounds as Bounds

@@ -14,7 +14,7 @@ from pipelines.read.listing import Listing
 from pipelines.read.names import hidden_part, matcher, split_at_wildcard
 from shards.errors import UserError
 from shards.secrets import without_secrets
-from shards.storage.address import check_address, retried, url_errors_explained
+from shards.storage.address import check_address, retry, url_errors_explained
 from shards.storage.remote import file_system
 
 _Info = Mapping[str, Any]
@@ -39,7 +39,7 @@ def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> 
     """
     check_address(url)
     with url_errors_explained(url):
-        return retried(url, lambda: _find(_Location.of(url), url, patterns, growing=growing))
+        return retry(url, lambda: _find(_Location.of(url), url, patterns, growing=growing))
 
 
 def open_remote(url: str) -> tuple[BinaryIO, InputFile]:
@@ -51,7 +51,7 @@ def open_remote(url: str) -> tuple[BinaryIO, InputFile]:
         UserError: The file cannot be opened. Reading the file may raise this too.
     """
     with url_errors_explained(url):
-        return retried(url, lambda: _open(_Location.of(url), url))
+        return retry(url, lambda: _open(_Location.of(url), url))
 
 
 def _open(location: "_Location", url: str) -> tuple[BinaryIO, InputFile]:
@@ -72,14 +72,14 @@ class _RetriedReads(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:  # mypy knows no buffer protocol before Python 3.12
         with url_errors_explained(self._url):
             # A failed read does not change the position.
-            data = retried(self._url, lambda: self._file.read(len(buffer)))
+            data = retry(self._url, lambda: self._file.read(len(buffer)))
         buffer[: len(data)] = data
         return len(data)
 
     def readall(self) -> bytes:
         # The inherited readall() requests 8 KiB at a time.
         with url_errors_explained(self._url):
-            return bytes(retried(self._url, self._file.read))
+            return bytes(retry(self._url, self._file.read))
 
     def seek(self, offset: int, whence: int = 0) -> int:
         with url_errors_explained(self._url):

@@ -15,7 +15,7 @@ from pipelines.read.record import RAW_BYTES, WHOLE_BYTES, Damage, Reason, Record
 from pipelines.read.value import UNUSABLE, duration_as_text
 from shards.commands.table import called
 from shards.errors import UserError
-from shards.storage.arrow import validate_places
+from shards.storage.arrow import validate_offsets
 
 BATCH_ROWS = 1000
 _HAS_BYTES = (
@@ -129,7 +129,7 @@ def validated(batch: pa.RecordBatch) -> pa.RecordBatch:
         pa.ArrowException: Some values are outside the buffers.
     """
     for column in batch.columns:
-        validate_places(column)
+        validate_offsets(column)
     return batch
 
 

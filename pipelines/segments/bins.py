@@ -4,13 +4,13 @@ import numpy as np
 import pyarrow as pa
 
 from pipelines.segments.segment import NUM_BINS
-from shards.range import EVERYTHING, Range
+from shards.range import FULL_RANGE, Range
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import hash_range
 from shards.tables import column, open_table, with_hash_range
 
 
-def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = EVERYTHING) -> pa.Table:
+def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = FULL_RANGE) -> pa.Table:
     """Return documents and tokens before each bin: NUM_BINS + 1 rows.
 
     Args:
@@ -23,7 +23,7 @@ def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = EVERYT
     documents = np.append(np.searchsorted(order, edges), len(order))
     tokens = np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))[documents]
     table = pa.table({"documents": documents.astype(np.int64), "tokens": tokens})
-    return table if within == EVERYTHING else with_hash_range(table, within)
+    return table if within == FULL_RANGE else with_hash_range(table, within)
 
 
 def holdout_table(order: np.ndarray, holdout: np.ndarray) -> pa.Table:
@@ -53,6 +53,6 @@ class Bins:
     def around(self, within: Range) -> tuple[int, int]:
         """Return the first bin that a range overlaps, and the bin after the last."""
         width = (self._within.high - self._within.low) // NUM_BINS
-        common = self._within.common(within)
+        common = self._within.intersection(within)
         first, last = (order - self._within.low for order in (common.low, common.high - 1))
         return first // width, last // width + 1

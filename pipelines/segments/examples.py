@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from pipelines.segments.rows import whole_texts
-from shards.text_hash import fold, text_hashes
+from shards.text_hash import fold_spaces, text_hashes
 
 PER_REASON = 20
 MAX_KEPT = 400
@@ -84,7 +84,7 @@ def _hashes(rows: pa.RecordBatch, texts: pa.Array) -> Mapping[str, pa.Array]:
     """Return the hashes of texts; rows that passed every stage have them."""
     if all(name in rows.schema.names for name in _HASHES):
         return {name: rows[name] for name in _HASHES}
-    halves = text_hashes(map(fold, texts.to_pylist()))
+    halves = text_hashes(map(fold_spaces, texts.to_pylist()))
     return {name: pa.array(half) for name, half in zip(_HASHES, halves, strict=True)}
 
 

@@ -11,9 +11,9 @@ from pipelines.segments.segment import DedupCounts, Segment, with_suffix
 from shards.errors import DamageError, UserError
 from shards.manifest import Generation, TableEntry
 from shards.paths import join_checked
-from shards.range import EVERYTHING, Range
+from shards.range import FULL_RANGE, Range
 from shards.records import from_json, to_json
-from shards.storage.files import canonical, read_json, write_json
+from shards.storage.files import canonical_json, read_json, write_json
 from shards.storage.remote import AnyPath
 
 
@@ -139,7 +139,7 @@ class SegmentIndex:
     @cached_property
     def name(self) -> str:
         """The hash of the whole index, which is part of the name of every item; slow to compute."""
-        return hashlib.sha256(canonical(to_json(self))).hexdigest()[:24]
+        return hashlib.sha256(canonical_json(to_json(self))).hexdigest()[:24]
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -151,7 +151,7 @@ class SegmentIndex:
         return [n for n, segment in enumerate(self.segments) if segment.source == source]
 
     def stems(
-        self, work: AnyPath, source: str, *, within: Range = EVERYTHING
+        self, work: AnyPath, source: str, *, within: Range = FULL_RANGE
     ) -> dict[int, AnyPath]:
         """Return the stems of a source's segments that overlap a range, by number."""
         return {
@@ -193,4 +193,4 @@ DEDUP_MERGE_VERSION = 8
 
 def item_name(*parts: Any) -> str:
     """Return the name of an item: a hash of everything that determines its output."""
-    return hashlib.sha256(canonical([*parts, DEDUP_MERGE_VERSION])).hexdigest()[:24]
+    return hashlib.sha256(canonical_json([*parts, DEDUP_MERGE_VERSION])).hexdigest()[:24]

@@ -9,7 +9,7 @@ from shards.range import Range
 from shards.storage.arrow import reraise_as_damage
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import BLOCK_ROWS, SparseTable, sorted_keys
-from shards.tables import between
+from shards.tables import slice_between
 
 PIECE_BYTES = 2 << 20
 """The rows of a table that are read at a time."""
@@ -71,7 +71,7 @@ def _keys(table: SparseTable, key: str, block: int) -> np.ndarray:
 
 def _chosen(piece: pa.Table, key: str, wanted: np.ndarray) -> pa.Table:
     keys = sorted_keys(piece, key)
-    inside = wanted[between(wanted, int(keys[0]), int(keys[-1]) + 1)]
+    inside = wanted[slice_between(wanted, int(keys[0]), int(keys[-1]) + 1)]
     starts = np.searchsorted(keys, inside, "left")
     lengths = np.searchsorted(keys, inside, "right") - starts
     # Of each value that occurs, its rows from the first on.

@@ -33,7 +33,7 @@ from pipelines.quality.selection import (
     with_overrides,
 )
 from shards.errors import UserError
-from shards.storage.files import canonical
+from shards.storage.files import canonical_json
 
 _SIDES = {">=": "min", "<=": "max"}
 _SPEC = re.compile(
@@ -188,5 +188,5 @@ def versions_with_hash(libraries: str, fingerprints: Mapping[str, Any]) -> str:
     Each worker has the files of models and cutoffs: with others it differs from the driver as with
     another version of a library.
     """
-    digest = hashlib.sha256(canonical(fingerprints)).hexdigest()
+    digest = hashlib.sha256(canonical_json(fingerprints)).hexdigest()
     return f"{libraries} with {digest[:12]}"

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from shards.errors import UserError
-from shards.storage.hub import HubName, endpoint, quiet, reason
+from shards.storage.hub import HubName, failure_reason, hub_endpoint, silence_hub
 
 VOCABULARY, CONFIG = "vocab.txt", "tokenizer_config.json"
 """The names that save_pretrained() gives BERT's files."""
@@ -73,18 +73,18 @@ def _fetched(model: HubName, file: str) -> Path | None:
     cached = try_to_load_from_cache(repository, file, revision=revision)
     if cached is not None:
         return Path(cached) if isinstance(cached, str) else None  # else known not to exist
-    quiet()
+    silence_hub()
     try:
         return Path(hf_hub_download(repository, file, revision=revision))
     except Exception as error:  # the hub's and the HTTP library's have no class in common
         is_away = isinstance(error, errors.LocalEntryNotFoundError)
         if isinstance(error, errors.EntryNotFoundError) and not is_away:
             return None
-        raise _refused(model, reason(error, model, kind="model")) from error
+        raise _refused(model, failure_reason(error, model, kind="model")) from error
 
 
 def _refused(model: HubName, why: str) -> UserError:
     return UserError(
-        f"{model} is not a file or folder here, and the hub ({endpoint()}) lacks it: {why}. "
+        f"{model} is not a file or folder here, and the hub ({hub_endpoint()}) lacks it: {why}. "
         f"Write hf:OWNER/NAME[@REVISION], or hf:FOLDER with a copy of its {TOKENIZER_FILES[0]}."
     )

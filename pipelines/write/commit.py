@@ -39,7 +39,7 @@ from pipelines.write.windows import Firing
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest, lock_dataset, read_current_manifest
-from shards.storage.files import crc32c_of, file_names
+from shards.storage.files import crc32c_of, list_file_names
 from shards.storage.remote import AnyPath
 
 _LOG = logging.getLogger("corpusmill")
@@ -276,7 +276,7 @@ def _not_taken(
             firing.path,
         )
     # Only a commit deletes segments of a window that is open.
-    names = file_names(sink.options.output / WORK / "map")
+    names = list_file_names(sink.options.output / WORK / "map")
     left = (one for one in written.segments if f"{one.segment.stem}.audit" in names)
     return replace(written, segments=tuple(left))
 
@@ -284,7 +284,7 @@ def _not_taken(
 def _remove_segments(written: PipelineResult, firing: Firing, folder: AnyPath) -> None:
     """Delete the segments of a generation that is made, and those that no firing takes any more."""
     taken = {one.segment.stem for one in written.segments}
-    for name in file_names(folder):
+    for name in list_file_names(folder):
         if name.partition(".")[0] in taken or firing.outlives(name):
             (folder / name).unlink(missing_ok=True)
 
@@ -380,7 +380,7 @@ def _check_splits(read: Sequence[SplitRecord]) -> None:
 
 def _check_there(written: Sequence[Collected], folder: AnyPath) -> None:
     """Check that all segments still have their files."""
-    names = file_names(folder)
+    names = list_file_names(folder)
     needed = (f"{one.segment.stem}.{kind}" for one in written for kind in one.segment.files)
     gone = next((name for name in needed if name not in names), None)
     if gone is not None:

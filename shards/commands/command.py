@@ -33,14 +33,13 @@ from shards.errors import UserError
 from shards.memory import is_out_of_memory
 
 EXIT_REFUSED = 2
-"""The exit code after an error that the person can fix."""
+"""The exit code after an error that the user can fix."""
 
 EXIT_INTERRUPTED = 130
-"""The exit code after Ctrl-C, as shells have it: 128 + SIGINT."""
+"""The exit code after Ctrl-C, as in shells: 128 + SIGINT."""
 
 EXIT_BROKEN_PIPE = 141
-"""The exit code when nobody reads the output any more (`| head`), as shells have it: 128 +
-SIGPIPE."""
+"""The exit code when nobody reads the output any more (`| head`), as in shells: 128 + SIGPIPE."""
 
 
 _PYTHON = "python -m "
@@ -53,7 +52,7 @@ _MEANT = {int: "a whole number", float: "a number, as in 3, 0.5 or 1e-4"}
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
-    """Formats `--help` to the width of the terminal, up to 100 columns."""
+    """Formats `--help` for the width of the terminal, up to 100 columns."""
 
     def __init__(self, prog: str, **settings: Any) -> None:
         width = min(shutil.get_terminal_size().columns - 2, 100)
@@ -111,7 +110,7 @@ class Parser(argparse.ArgumentParser):
         words = sys.argv[1:] if args is None else [*args]
         for word in words:
             if any("\ud800" <= character <= "\udfff" for character in word):
-                self.error(f"the word {word} is not UTF-8; rename what it names")
+                self.error(f"the argument {word} is not UTF-8: rename the file or folder")
         if self._leading_flag and words and not words[0].startswith("-"):
             words.insert(0, self._leading_flag)
         return super().parse_known_args(words, namespace)
@@ -138,7 +137,7 @@ class Parser(argparse.ArgumentParser):
         self.refuse(self.unknown_flags(words))
         parsed, rest = parse(words, namespace)
         if rest:
-            self.error(f"{' '.join(rest)}: belongs to no flag. A value with spaces is in quotes")
+            self.error(f"unexpected words: {' '.join(rest)}. Quote a value that has spaces")
         return parsed
 
     @property
@@ -168,7 +167,7 @@ class Parser(argparse.ArgumentParser):
         Args:
             flags: The unknown flags as they were typed.
             others: Further flags that may be meant, besides those of the parser.
-            more: A sentence about flags for which there is no hint.
+            more: A sentence about flags without a hint.
 
         Raises:
             UserError: There are unknown flags.
@@ -251,20 +250,20 @@ def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str)
 
 @dataclass
 class Invocation:
-    """A started command, as messages about its end name it."""
+    """A started command, with its name in messages about its end."""
 
     program: str
     """The name of the program, which begins every message."""
-    stopped: str = "nothing was begun"
+    stopped: str = "nothing was started"
     """The end of the line after Ctrl-C."""
 
 
 def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
     """Do the work of a command and return its exit code.
 
-    An error that the person can fix is one paragraph and REFUSED, and so is a lack of memory;
-    Ctrl-C is one line and STOPPED; an output that nobody reads any more is UNREAD: the work may be
-    unfinished.
+    An error that the user can fix, and a lack of memory, print one paragraph and return
+    EXIT_REFUSED; Ctrl-C prints one line and returns EXIT_INTERRUPTED; EXIT_BROKEN_PIPE means that
+    nobody reads the output any more, and the work may be unfinished.
 
     Args:
         invocation: The started command; the work may change it.
@@ -298,7 +297,7 @@ def _short(program: str) -> str:
 
 
 def _message(error: Exception, stopped: str) -> str | None:
-    """Return the paragraph about an error; None if the person cannot fix it."""
+    """Return the paragraph about an error; None if the user cannot fix it."""
     if isinstance(error, UserError):
         return str(error)
     if told := missing_extra(error):
@@ -307,8 +306,8 @@ def _message(error: Exception, stopped: str) -> str | None:
         path = os.fsdecode(error.filename) if isinstance(error.filename, str | bytes) else error
         does = "list" if os.path.isdir(str(path)) else "open"  # noqa: PTH112 - of any text
         return (
-            f"Cannot {does} {path}: permission denied. Check its rights and those of the folders "
-            f"above it; {stopped}"
+            f"Cannot {does} {path}: permission denied. Check its permissions and those of the "
+            f"folders above it; {stopped}"
         )
     if not is_out_of_memory(error):
         return None
@@ -326,7 +325,7 @@ class Command:
     The first paragraph of the docstring is its description in `--help`.
     """
 
-    STOPPED: ClassVar[str] = "the same command continues from here"
+    STOPPED: ClassVar[str] = "run the same command to continue"
     """The end of the line after Ctrl-C."""
     USAGE: ClassVar[str | None] = None
     """The usage line of `--help`; None: argparse makes it from all flags."""
@@ -335,9 +334,9 @@ class Command:
     GROUPS: ClassVar[Sequence[str]] = ()
     """The titles that come first in `--help`, in this order."""
     FOREIGN: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """As of `Parser`."""
+    """The same as for `Parser`."""
     LEADING_FLAG: ClassVar[str] = ""
-    """As of `Parser`."""
+    """The same as for `Parser`."""
 
     def run(self) -> int | None:
         """Do the work and return an exit code, or None for 0."""

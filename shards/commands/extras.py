@@ -13,7 +13,7 @@ _REQUIREMENT = re.compile(r"([\w.-]+).*;\s*extra == ['\"](?!(?:dev|lint|test)['\
 """Matches the requirement of an extra that a command may need."""
 
 _REFUSED = 2
-"""The same code as in `shards.commands.command`, which takes longer to import."""
+"""EXIT_REFUSED of `shards.commands.command`, which takes longer to import."""
 
 
 def missing_extra(error: BaseException) -> str | None:
@@ -35,7 +35,7 @@ def missing_extra(error: BaseException) -> str | None:
 
 
 @contextmanager
-def extras_named() -> Iterator[None]:
+def missing_extras_explained() -> Iterator[None]:
     """Make an import error name the missing extra and how to install it.
 
     Raises:
@@ -56,10 +56,10 @@ def install_missing_extra_hook() -> None:
     The hook only acts while `python -m` looks for a command.
     """
     if sys.argv[:1] == ["-m"]:
-        sys.excepthook = end_if_missing
+        sys.excepthook = report_missing_extra
 
 
-def end_if_missing(
+def report_missing_extra(
     kind: type[BaseException], error: BaseException, frames: TracebackType | None
 ) -> None:
     """Report a missing extra and exit with code 2; show any other error as Python does."""

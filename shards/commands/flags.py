@@ -1,4 +1,4 @@
-"""Flags of all commands: values as people write them, and dataclass fields that become flags."""
+"""Flags of all commands: parsers of their values, and dataclass fields that become flags."""
 
 import argparse
 import ast
@@ -18,10 +18,10 @@ from typing import Any
 from shards.storage.address import is_url
 
 WORD = "word"
-"""Replaces a flag's name: the value is a word without a flag."""
+"""Used instead of a flag's name: the value is a word without a flag."""
 
 REST = "rest"
-"""Replaces a flag's name: the value is the list of all words that belong to no flag."""
+"""Used instead of a flag's name: the value is the list of all words that belong to no flag."""
 
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
@@ -33,12 +33,12 @@ def count(text: str) -> int:
     """Parse a whole number of at least 0, which may have a prefix or a unit of bytes.
 
     k, M, G and T are powers of 1000, also before B ("100M", "100MB"); Ki, Mi, Gi and Ti before B
-    are those of 1024 ("128MiB"). B alone is a billion, as people count tokens ("2B").
+    are those of 1024 ("128MiB"). B alone is a billion, the usual unit for tokens ("2B").
     """
     matched = _WHOLE.fullmatch(text)
     if matched is None:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a whole number from 0 on, as in 300, 20k, 100M or 2G"
+            f"{text!r} is not a whole number of at least 0, such as 300, 20k, 100M or 2G"
         )
     number, unit, binary, prefix = matched.groups()
     base = 1024 if binary else 1000
@@ -58,7 +58,7 @@ def seconds(text: str) -> float:
     matched = _DURATION.fullmatch(text)
     if matched is None:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a length of time, as in 30s, 15m, 1.5h or 2d"
+            f"{text!r} is not a duration, such as 30s, 15m, 1.5h or 2d"
         )
     return float(matched[1]) * _SECONDS[matched[2] or "s"]
 
@@ -71,7 +71,7 @@ def moment(text: str) -> datetime:
         return datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
         raise argparse.ArgumentTypeError(
-            f"{text!r} is neither a point in time (2026-12-31T06:00) nor a time from now (15m, 2h)"
+            f"{text!r} is neither a point in time (2026-12-31T06:00) nor a duration (15m, 2h)"
         ) from None
 
 
@@ -93,7 +93,7 @@ def fraction(text: str) -> float:
         value = math.nan
     if not 0 <= value <= 1:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not a share: a number from 0 to 1, or 0% to 100%, as in 0.05 or 5%"
+            f"{text!r} is not a number from 0 to 1 or a percentage, such as 0.05 or 5%"
         )
     return value
 

@@ -1,14 +1,14 @@
-"""Writes everything that a person reads: on a terminal, in log lines, on a page.
+"""Writes all output for people: on a terminal, in log lines, on a page.
 
     a line or table on the standard output    print_line, print_lines
-    an error, a warning                       tell, MessageFormatter
+    an error, a warning                       print_message, MessageFormatter
     a line that changes on a terminal         replace_line
     the page of a report                      visible
     JSON for programs                         json_text, exact
 
-Texts, names and paths are untrusted, and terminals obey control characters in them. So everything
-passes through `visible`, which replaces characters that act unseen with signs. Nothing else writes
-to the standard output or the standard error.
+Texts, names and paths are untrusted, and terminals obey control characters in them. So all output
+passes through `visible`, which replaces invisible characters with signs. No other module writes to
+the standard output or the standard error.
 """
 
 import codecs
@@ -32,7 +32,7 @@ _HIDDEN = {
     *range(0xD800, 0xE000),  # no characters
     *range(0xFDD0, 0xFDF0), *(plane << 16 | low for plane in range(17) for low in (0xFFFE, 0xFFFF)),
 }  # fmt: skip
-"""Characters that act unseen; joiners and selectors of variants stay, which scripts need."""
+"""Invisible characters. Joiners and variation selectors are not replaced: scripts need them."""
 _SIGNS = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
     0x7F: "\u2421",
@@ -53,11 +53,11 @@ _BREAK = re.compile("\n(?!  )")
 
 
 def visible(text: str) -> str:
-    """Return a text whose characters that act unseen are replaced with signs.
+    """Return a text whose invisible characters are replaced with signs.
 
     These are controls, escape sequences, changes of direction, line separators, characters without
     width, bytes that are not UTF-8, and surrogates. Line breaks and tabs stay. No sign has a
-    meaning in HTML.
+    special meaning in HTML.
     """
     return text.translate(_SIGNS)
 
@@ -84,7 +84,7 @@ def print_line(line: str = "", *, flush: bool = False) -> None:
 
 
 def print_lines(lines: Iterable[str]) -> int:
-    """Print lines as they come, and return how many there were."""
+    """Print lines one by one, and return their number."""
     num_lines = 0
     for line in lines:
         _erase_line()
@@ -100,7 +100,7 @@ def print_message(
 
     Args:
         text: The message.
-        stream: Where to; the standard error by default.
+        stream: The output stream; the standard error by default.
         start: Text written unchanged before the message.
         end: Text written after the message.
     """

@@ -1,6 +1,6 @@
 """Progress: a line that changes on a terminal, a bar in a notebook, plain lines elsewhere.
 
-    for path, entry in counted("verify", files, total=num_bytes, weight=of_bytes, unit="MB"):
+    for path, entry in track("verify", files, total=num_bytes, weight=of_bytes, unit="MB"):
 
     verify  40 % | 4.0 MB/s | ETA 0:15
 
@@ -42,11 +42,11 @@ class Display:
         self.changes = self._is_terminal or self._bar is not None
         """Whether a line replaces the one before."""
         self.seconds = _SECONDS if self.changes else PLAIN_SECONDS
-        """The least time between two lines."""
+        """The minimum of seconds between two lines."""
 
     @property
     def is_notebook(self) -> bool:
-        """Whether a bar belongs to a cell, and to the thread that runs it."""
+        """Whether progress is a bar in a cell, which only the thread of the cell can change."""
         return self._bar is not None
 
     def show(self, line: str, *, percent: float, last: bool = False) -> None:
@@ -72,11 +72,11 @@ def progress_line(
 
     Args:
         name: The work.
-        done: The amount that is done.
-        total: The full amount.
-        seconds: How long it has taken so far.
+        done: The finished amount.
+        total: The whole amount.
+        seconds: The time since the start.
         counts: Further counts to show, such as documents.
-        unit: MB: `done` are bytes. Another word: what is counted. "": no rate is shown.
+        unit: The unit of the rate. For MB, `done` is in bytes; "": no rate is shown.
     """
     seconds = max(seconds, 1e-3)
     parts = [f"{name} {100 * done // max(total, 1):3.0f} %", *counts]

@@ -6,9 +6,9 @@ from collections.abc import Iterable
 LIKENESS = 0.6
 """How similar a name must be to be suggested: difflib's ratio, from 0 to 1."""
 _MARGIN = 0.12
-"""How far the similarity of a further suggestion may be below the best one."""
+"""The maximum by which the similarity of another suggestion may be below the best one."""
 _LONGEST = 100
-"""How many characters of a name are compared."""
+"""The maximum of characters that are compared."""
 
 
 def nearest(
@@ -16,8 +16,8 @@ def nearest(
 ) -> list[str]:
     """Return the known names that are most similar to a given one, the best first.
 
-    Case, leading dashes and underscores for dashes are ignored: a name that differs only in these
-    is the only result.
+    Case and leading dashes are ignored, and underscores equal dashes: a name that differs only in
+    these is the only result.
     """
     folded: dict[str, str] = {}
     for each in known:

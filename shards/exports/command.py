@@ -73,7 +73,7 @@ class ExportFiles(Command):
             sum(getattr(exported, name) for exported in splits.values())
             for name in ("tokens", "documents")
         )
-        words = {WRITTEN: "written", KEPT: "were there"}
+        words = {WRITTEN: "written", KEPT: "already there"}
         counts = ", ".join(
             f"{count:,} {words.get(how, f'by {how}')}" for how, count in ways.items()
         )
@@ -100,4 +100,4 @@ class ExportFiles(Command):
 
 def _check_apart(dataset: Dataset, output: Path) -> None:
     if dataset.directory.resolve() in (output.resolve(), *output.resolve().parents):
-        raise UserError(f"--output {output} is in the dataset's own folder: name another one.")
+        raise UserError(f"--output {output} is inside the dataset's folder: give another folder.")

@@ -16,7 +16,7 @@ from shards.commands.progress import track_files
 from shards.errors import UserError
 from shards.exports.formats import ExportFile, ExportSettings
 from shards.manifest import Manifest
-from shards.records import sealed, to_json
+from shards.records import seal, to_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import TEMPORARY, atomic_write, hard_link, read_json, write_json
 from shards.storage.lock import lock_dir
@@ -26,7 +26,7 @@ _BEGUN = ".export.json"
 _OWN = (".lock", TEMPORARY)
 """Prefixes of our files, which do not count when a folder is checked for foreign files."""
 
-KEPT, LINKED, WRITTEN = "was there", "hard link", "written"
+KEPT, LINKED, WRITTEN = "already there", "hard link", "written"
 
 
 def export_origin(manifest: Manifest, newest: Manifest, settings: ExportSettings) -> dict[str, Any]:
@@ -56,12 +56,12 @@ def write_export(
             space.
         DamageError: A file of the dataset is missing or damaged.
     """
-    _check_folder(output, origin)  # before a lock file is left in a folder of others
+    _check_folder(output, origin)  # before a lock file is left in a folder with other files
     with lock_dir(output):
         for path in output.rglob(f"{TEMPORARY}*"):  # of a process that was killed
             path.unlink(missing_ok=True)
         if not (output / NAME).exists():
-            write_json(output / _BEGUN, sealed(origin))
+            write_json(output / _BEGUN, seal(origin))
         _check_room(output, [file for file in files if not (output / file.path).exists()])
         named = track_files("export", [(file.path, file) for file in files])
         for _, file in named:
@@ -79,22 +79,22 @@ def _check_folder(output: Path, origin: Mapping[str, Any]) -> None:
     """
     with disk_errors_explained(output):
         if output.exists() and not output.is_dir():
-            raise UserError(f"--output {output} is a file: name an empty folder.")
+            raise UserError(f"--output {output} is a file: give an empty folder.")
         names = {path.name for path in output.glob("*") if not path.name.startswith(_OWN)}
     present = next((name for name in (NAME, _BEGUN) if name in names), None)
     if present is None:
         if names:
             more = f" and {len(names) - 1:,} more" if len(names) > 1 else ""
             raise UserError(
-                f"--output {output} exists and holds {min(names)}{more}, which no export has put "
-                "there: name an empty folder."
+                f"--output {output} contains {min(names)}{more}, which no export has written: give "
+                "an empty folder."
             )
         return
-    if read_json(output / present) != sealed(origin):
+    if read_json(output / present) != seal(origin):
         raise UserError(
-            f"--output {output} holds another export, which {present} there describes: of another "
-            "dataset or manifest, with other flags, or before more documents were removed: name an "
-            "empty folder, or delete that one first."
+            f"--output {output} contains another export, described by its {present}: of another "
+            "dataset or manifest, with other flags, or made before more documents were removed. "
+            "Give an empty folder, or delete that one first."
         )
 
 
@@ -102,7 +102,7 @@ def _check_room(output: Path, files: Sequence[ExportFile]) -> None:
     wanted = sum(file.bytes for file in files if file.same is None)
     if wanted > (free := shutil.disk_usage(output).free):
         raise UserError(
-            f"about {wanted / 1e6:,.0f} MB are to be written to {output}, and its disk has "
+            f"the export to {output} takes about {wanted / 1e6:,.0f} MB, and its disk has "
             f"{free / 1e6:,.0f} MB free: make room, or export fewer sources (--source)."
         )
 

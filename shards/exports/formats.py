@@ -1,10 +1,9 @@
 """The formats of an export: the files that each writes for a split, and how its project opens them.
 
-llm.c: files of at most 100 M tokens, each behind a header, as karpathy/llm.c's
-llmc/dataloader.h reads them. Its documents begin with the end-of-text token, ours end with it: so
-an end-of-text token is put in
-    front of the stream of a split, and the last token is left out. As in its dev/data/fineweb.py a
-    file may end within a document; validation has the number 0.
+llm.c: files of at most 100 M tokens, each after a header, as karpathy/llm.c's llmc/dataloader.h
+reads them. In llm.c documents begin with the end-of-text token, here they end with it: so each
+split gets an end-of-text token in front and loses its last token. As in llm.c's
+dev/data/fineweb.py a file may end within a document; validation has the number 0.
 
       0          4         8          12                       1024
     | 20240520 |    1    | tokens n | zeros, up to 256 int32 | uint16[n]
@@ -15,14 +14,14 @@ datatrove: a folder for each split, as DatatroveFolderDataset and Nanotron read 
     000000_wudao.ds            the tokens of a shard, uint16 or uint32, nothing else
     000000_wudao.ds.index      uint64[documents]: where each ends, in tokens
     000000_wudao.ds.metadata   tokenizer|bytes per token, tokens, tokens as a rounded figure
-    000000_wudao.ds.loss       bool[tokens]: whether it carries loss; only if some carry none
+    000000_wudao.ds.loss       bool[tokens]: whether a token carries loss; only if some do not
 
 OLMo-core: as its NumpyDataset classes read it (olmo_core/data/numpy_dataset.py and utils.py).
 
     train/000000_wudao.npy              the tokens of a shard, uint16 or uint32, without a header
-    train/000000_wudao.csv.gz           a line for each document: its first token, the one behind it
-    train_label_mask/000000_wudao.npy   bool[tokens]: whether it carries loss, for every file of a
-                                        split in which some carry none
+    train/000000_wudao.csv.gz           a line per document: its first token, the one after its last
+    train_label_mask/000000_wudao.npy   bool[tokens]: whether a token carries loss, for every file
+                                        of a split in which some tokens do not
 
 NumPy: files that `numpy.load(path, mmap_mode="r")` opens, for a custom loader; the header is
 that of numpy.lib.format, version 1.0.
@@ -251,18 +250,17 @@ def check_flags(to: str, *, prefix: str | None, tokens_per_file: int | None) -> 
     for flag, value in (("--prefix", prefix), ("--tokens-per-file", tokens_per_file)):
         if value is not None and to != LLM_C:
             raise UserError(
-                f"{flag} {value} is for --to {LLM_C} only; --to {to} has no such thing: leave it "
-                "out."
+                f"{flag} {value} works only with --to {LLM_C}, not with --to {to}: omit it."
             )
     if prefix is not None:
         try:
             check_name(prefix)
         except ValueError as error:
-            raise UserError(f"--prefix begins the names of files: {error}.") from error
+            raise UserError(f"--prefix is the start of file names: {error}.") from error
         if wildcard := re.search(r"[*?\[\]]", prefix):
             raise UserError(
-                f"--prefix {prefix} has {wildcard[0]!r} in it, which llm.c takes for a wildcard: "
-                "leave it out."
+                f"--prefix {prefix} contains {wildcard[0]!r}, which llm.c treats as a wildcard: "
+                "choose another prefix."
             )
 
 
@@ -273,9 +271,7 @@ def files(splits: Mapping[str, ExportedSplit], settings: ExportSettings) -> list
         UserError: There is nothing to export, or it does not fit the format.
     """
     if not splits[TRAIN].tokens:
-        raise UserError(
-            f"nothing to export: {', '.join(settings.sources)} has no tokens to train on."
-        )
+        raise UserError(f"nothing to export: {', '.join(settings.sources)} has no training tokens.")
     if settings.format == LLM_C:
         _check_llm_c(splits[TRAIN], settings)
     return [
@@ -291,16 +287,16 @@ def _check_llm_c(exported: ExportedSplit, settings: ExportSettings) -> None:
     tokenizer = exported.tokenizer
     if tokenizer.token_dtype.itemsize != np.dtype("<u2").itemsize:
         raise UserError(
-            f"--to llm.c writes tokens as uint16, which ends at 65,535; the tokenizer "
+            f"--to llm.c writes tokens as uint16, of at most 65,535; the tokenizer "
             f"{tokenizer.name} of this dataset has a vocabulary of {tokenizer.vocabulary_size:,}, "
-            "and its tokens are int32. llm.c reads nothing else: make a dataset with a vocabulary "
-            "of at most 65,536 (--tokenizer tiktoken:gpt2 has 50,257), or export for another "
-            "project: --to datatrove, olmo or numpy take it as it is."
+            "and its tokens are int32. llm.c reads no other type: make a dataset with a vocabulary "
+            "of at most 65,536 (--tokenizer tiktoken:gpt2 has 50,257), or export to another "
+            "project: --to datatrove, olmo and numpy support this vocabulary."
         )
     if settings.tokens_per_file > _MAX_TOKENS:
         raise UserError(
-            f"--tokens-per-file {settings.tokens_per_file:,} makes files over 2 GiB, in which "
-            f"llm.c's loader cannot seek: give at most {_MAX_TOKENS:,}."
+            f"--tokens-per-file {settings.tokens_per_file:,} makes files over 2 GiB, which llm.c's "
+            f"loader cannot seek in: give at most {_MAX_TOKENS:,}."
         )
 
 
@@ -316,22 +312,22 @@ def notes(
         yield f"{removed:,} removed documents were left out"
     if len(train.sources) > 1:
         yield (
-            f"{len(train.sources)} sources follow one another, as in the dataset "
+            f"the {len(train.sources)} sources are not mixed, but follow one another "
             f"({', '.join(train.sources)}): to mix them, export each with --source"
         )
     prompts = sum(exported.prompts for exported in splits.values())
     if prompts and settings.format == LLM_C:
         yield (
-            f"{prompts:,} documents begin with tokens that carry no loss, which {LLM_C} "
-            "cannot say: they are trained on like the rest"
+            f"{prompts:,} documents begin with prompts, which carry no loss here; {LLM_C} has no "
+            "loss mask and trains on them too"
         )
     if not splits[VALIDATION].tokens:
-        yield "there is no validation split: the dataset holds nothing back"
+        yield "there is no validation split, because the dataset has none"
     rows = train.tokenizer.vocabulary_size
     if settings.format == LLM_C and rows > _ROWS:
         yield (
-            f"llm.c's GPT-2 models have {_ROWS:,} rows for tokens, this dataset's vocabulary "
-            f"has {rows:,}: give the model as many"
+            f"llm.c's GPT-2 models have embeddings of {_ROWS:,} rows, this dataset's vocabulary "
+            f"has {rows:,}: enlarge the model's vocabulary"
         )
     size = train.tokenizer.token_dtype.itemsize
     yield FORMATS[settings.format].opened.format(

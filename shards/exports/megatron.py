@@ -70,16 +70,18 @@ class MegatronBlend:
 
 def _check(splits: dict[str, list[WeightedShard]], data: Sequence[str]) -> None:
     if not splits["train"]:
-        raise UserError(f"{' '.join(data)}: there is no token to train on.")
+        raise UserError(f"{' '.join(data)}: there are no training tokens.")
     for shards in splits.values():
         if len(shards) > _MAX_SHARDS:
             raise UserError(
-                f"{len(shards):,} shards are more than the {_MAX_SHARDS:,} that Megatron can "
-                "blend: make fewer, by --shard-tokens of the pipeline or "
+                f"these data have {len(shards):,} shards, and Megatron can blend at most "
+                f"{_MAX_SHARDS:,}: make fewer, with --shard-tokens of the pipeline or with "
                 f"{called('shards compact')}."
             )
         if any(not 0 < shard.weight < float("inf") for shard in shards):
-            raise UserError(f"{' '.join(data)}: Megatron takes weights above 0 only; leave it out.")
+            raise UserError(
+                f"{' '.join(data)}: Megatron needs weights above 0; omit data with the weight 0."
+            )
 
 
 def _pairs(shards: Sequence[WeightedShard]) -> list[str]:
@@ -89,7 +91,8 @@ def _pairs(shards: Sequence[WeightedShard]) -> list[str]:
 def megatron_blend(data: Sequence[str]) -> MegatronBlend:
     """Return the blends of data, which are named as for `--data` of a training run.
 
-    Without weights a shard weighs as much as it has tokens, so that all text is read equally often.
+    Without weights, the weight of a shard is its number of tokens, so that all text is read equally
+    often.
 
     Raises:
         UserError: data do not exist, some have a weight and others do not, their tokenizers differ,
@@ -111,8 +114,8 @@ def megatron_blend(data: Sequence[str]) -> MegatronBlend:
             entries = dataset.manifest.shards(each.source, split=split)
             if removed := sum(len(dataset.removed.get(entry.path, ())) for entry in entries):
                 raise UserError(
-                    f"{removed:,} documents are removed from {each}, and Megatron would train on "
-                    f"them: it reads whole shards. Give {called('shards compact')} "
+                    f"{removed:,} documents are removed from {each}, but Megatron reads whole "
+                    f"shards and would train on them. Run {called('shards compact')} "
                     f"{dataset.directory} --erase first."
                 )
             filled = [entry for entry in entries if entry.tokens]

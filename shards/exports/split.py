@@ -20,7 +20,7 @@ from shards.format import ARROW, BIN, Tokens, shard_file
 from shards.manifest import ShardEntry, ShardLocation
 from shards.reader import Dataset, Shard
 from shards.removals import Rows
-from shards.storage.files import crc32c_of, intact
+from shards.storage.files import crc32c_of, is_intact
 from shards.storage.remote import AnyPath
 from shards.tables import column
 
@@ -180,18 +180,18 @@ def _check(shard: Shard, *, eos: int) -> None:
     expected = shard.entry.files
     whole = {
         BIN: crc32c_of(shard.tokens) == expected[BIN].crc32c,
-        ARROW: intact(shard.file(ARROW), expected[ARROW]),
+        ARROW: is_intact(shard.file(ARROW), expected[ARROW]),
     }
     for suffix, is_whole in whole.items():
         if not is_whole:
             raise DamageError(
-                f"{shard.file(suffix)} has not the crc32c that the manifest says "
-                f"({expected[suffix].crc32c:08x}): it is damaged, and is not handed on. Restore it "
-                "from a copy, or build the dataset again; files exported so far are kept."
+                f"{shard.file(suffix)} is damaged: its crc32c is not {expected[suffix].crc32c:08x} "
+                "as in the manifest. Restore it from a copy, or build the dataset again; the files "
+                "exported so far are kept."
             )
     shard.check_lengths()
     ends = shard.offsets + shard.lengths - 1
     if len(ends) and (ends.min() < 0 or ends.max() >= len(shard.tokens)):
-        raise shard.damage(ARROW, "a document lies outside of the shard")
+        raise shard.damage(ARROW, "a document is outside the shard")
     if (shard.tokens[ends] != eos).any():
         raise shard.damage(BIN, f"a document does not end in the token {eos}")

@@ -3,10 +3,10 @@
     generations ── ranges of the order ──> shards, validation, audit, rejects, dropped
                 ── ranges of the hash ───> signatures
 
-A part is one range of one of these: its rows of all generations, sorted. Writing a part takes the
-memory of one shard, however many generations there are, and ends with a record, so that rerunning a
-killed command resumes. The manifest is written last; until then the dataset does not change. The
-files of the old generations stay: readers may have them open (`prune` deletes them).
+A part is one range of one of these: its rows of all generations, sorted. Writing a part needs only
+the memory of one shard and ends with a record, so that rerunning a killed command resumes. The
+manifest is written last; until then the dataset does not change. The files of the old generations
+stay: readers may have them open (`prune` deletes them).
 
 Removed documents are left out of every table (erasure.py), so that the result has no removals.
 A compacted dataset starts a new lineage: its older manifest numbers can no longer be read.
@@ -46,13 +46,13 @@ from shards.merged import (
 from shards.paths import FOLDERS, check_links, join_checked
 from shards.range import Range
 from shards.reader import Dataset
-from shards.records import sealed, unsealed
+from shards.records import seal, unseal
 from shards.storage.files import (
     FileEntry,
-    canonical,
-    files,
-    intact,
+    canonical_json,
+    is_intact,
     json_errors_explained,
+    list_files,
     read_json,
     write_json,
 )
@@ -121,7 +121,7 @@ class Compaction:
         identity: list[Any] = ["compact", *(member.fingerprint for member in self.members)]
         if self.erasure.rows:
             identity.append({path: rows.tolist() for path, rows in self.erasure.rows.items()})
-        self.fingerprint = hashlib.sha256(canonical(identity)).hexdigest()
+        self.fingerprint = hashlib.sha256(canonical_json(identity)).hexdigest()
         self.name = f"g{self.number:04d}-{self.fingerprint[:8]}"
         self._folder = self.directory / self.name
         # Records name the files of this folder.
@@ -136,14 +136,15 @@ class Compaction:
     def _check(self) -> None:
         """Read all files of the members, so that no damage is written under a new checksum."""
         for path, entry in track_files("check", self._files()):
-            if not intact(self.directory / path, entry):
+            if not is_intact(self.directory / path, entry):
                 raise DamageError(
                     f"{self.directory / path} is missing or damaged, and nothing was compacted: "
-                    f"restore it from a copy. {called('shards verify')} {self.directory} names all."
+                    f"restore it from a copy. {called('shards verify')} {self.directory} lists all "
+                    "damaged files."
                 )
 
     def _check_idle(self) -> None:
-        """Check that no generation is being built: it would depend on the present ones."""
+        """Check that no generation is being built: it would depend on the current ones."""
         folders = [f"{self.name}/{name}/-" for name in (*self._sources, *FOLDERS)]
         check_links(self.directory, [*folders, f"{WORK}/{FOLDER}/-"], files=False)
         path = self.directory / LEDGER
@@ -151,13 +152,13 @@ class Compaction:
         if not path.exists():
             return
         with json_errors_explained(
-            path, "run the command that was making it (--append or --watch)"
+            path, "rerun the command that was making it (--append or --watch)"
         ):
             begun: bool = read_json(path).get("number", 0) > last
         if begun:
             raise UserError(
-                f"{path} names a generation that is not finished: run the command that was making "
-                "it (--append or --watch) once more, then compact."
+                f"{path} names an unfinished generation: rerun the command that was making it "
+                "(--append or --watch), then compact."
             )
 
     def _files(self) -> Iterator[tuple[str, FileEntry]]:
@@ -181,8 +182,8 @@ class Compaction:
                     yield CompactedRange(folder=folder, name=name, index=index, total=total)
 
     def _signature_parts(self) -> Iterator[CompactedRange]:
-        # A kind that a member lacks is left out: it would be incomplete, and dedup reports that it
-        # is missing. A member without documents has no signatures at all.
+        # A kind that a member lacks is left out: it would be incomplete, and dedup reports missing
+        # kinds. A member without documents has no signatures.
         kinds = [
             {table.source for table in member.signatures}
             for member in self.members
@@ -236,10 +237,10 @@ class Compaction:
         """Return the record of a finished part; None if there is no record or a file is missing."""
         path = self._record_path(part)
         try:
-            record = unsealed(PartRecord, read_json(path), where=str(path))
+            record = unseal(PartRecord, read_json(path), where=str(path))
         except (ValueError, DamageError):
             return None
-        whole = all(intact(self.directory / name, entry) for name, entry in record.files())
+        whole = all(is_intact(self.directory / name, entry) for name, entry in record.files())
         return record if whole else None
 
     def _record_path(self, part: CompactedRange) -> AnyPath:
@@ -255,7 +256,7 @@ class Compaction:
             record = PartRecord(part=str(part), tables=(self._write_signatures(part),))
         else:
             record = PartRecord(part=str(part), tables=self._write_table(part))
-        write_json(self._record_path(part), sealed(record))
+        write_json(self._record_path(part), seal(record))
         return record
 
     def _write_shard(self, part: CompactedRange) -> ShardEntry:
@@ -283,7 +284,9 @@ class Compaction:
             for index, entry in enumerate(entries):
                 if Range.of(index, len(entries)).overlaps(part.within):
                     rows = open_between(self.directory / entry.path, _HASHES[kind], **edges)
-                    tables.append(self.erasure.without(rows, kind=kind, generation=member.name))
+                    tables.append(
+                        self.erasure.filter_signatures(rows, kind=kind, generation=member.name)
+                    )
         rows = merged_signatures(tables, part.within)
         path = join_checked(self._folder, SIGNATURES, f"{part.name}-{part.index:05}.arrow")
         return write_entry(path, rows, directory=self.directory)
@@ -317,7 +320,7 @@ class Compaction:
         )
         write_manifest(self.directory, manifest)
         remove_work(self.directory / WORK, FOLDER)
-        if not files(self.directory / WORK):  # a run may have left other files there
+        if not list_files(self.directory / WORK):  # a run may have left other files there
             remove_work(self.directory / WORK)
         return generation
 

@@ -2,14 +2,14 @@
 
     audit         their rows
     rejects       rows from the same places of the input
-    dropped       these, all texts that equal a removed one, and all near-duplicates, because the
-                  documents that they resemble are no longer known
+    dropped       the same, all texts that equal a removed one, and all near-duplicates, because
+                  the documents that they resemble are no longer known
     signatures    their bands and slots; only the 128-bit hash of their text stays, so that the text
                   is recognized in a later crawl
     report        every example, because examples quote texts of the run
 
 The hash of a text is found by the order of its document, in the tables of its generation. Hashes of
-texts that were erased before have the order BARE there.
+texts that were erased before have the order ERASED_ORDER there.
 """
 
 from collections import defaultdict
@@ -38,7 +38,7 @@ from shards.storage.files import (
 )
 from shards.storage.remote import AnyPath
 from shards.tables import column
-from shards.text_hash import ERASED_ORDER, digest, fold, whole
+from shards.text_hash import ERASED_ORDER, digest, fold_spaces, join_halves
 
 PAGE = "report.html"
 """The page about the run that made a dataset; `pipelines.report` writes it and REPORT."""
@@ -105,11 +105,13 @@ class Erasure:
                     table = read_table(read_verified(path, entry), path)
                     rows = np.isin(column(table, "order"), orders)
                     halves = (column(table, f"hash_{half}")[rows] for half in ("high", "low"))
-                    found += whole(*halves)
+                    found += join_halves(*halves)
         return frozenset(found)
 
     def _are_erased(self, texts: Iterable[str]) -> NDArray[np.bool_]:
-        return np.array([digest(fold(text).encode()) in self._digests for text in texts], np.bool_)
+        return np.array(
+            [digest(fold_spaces(text).encode()) in self._digests for text in texts], np.bool_
+        )
 
     def rows_to_keep(
         self, rows: pa.Table, *, folder: str, generation: str, source: str
@@ -144,7 +146,7 @@ class Erasure:
             found[near] = [pair in places for pair in pairs]
         return found
 
-    def without(self, rows: pa.Table, *, kind: str, generation: str) -> pa.Table:
+    def filter_signatures(self, rows: pa.Table, *, kind: str, generation: str) -> pa.Table:
         """Return the rows of a signature table without those of erased documents.
 
         Args:
@@ -211,7 +213,7 @@ def _kept_rows(path: AnyPath, entry: FileEntry, orders: NDArray[np.uint64]) -> l
 
 
 def _move(sums: dict[str, Any], number: int) -> None:
-    """Move a number of documents from kept to erased."""
+    """Move a number of documents or bytes from kept to erased."""
     sums["kept"] -= number
     sums["erased"] = sums.get("erased", 0) + number
 

@@ -54,9 +54,9 @@ def read_names(path: Path) -> list[str]:
     try:
         lines = content.decode("utf-8-sig").split("\n")
     except UnicodeDecodeError as error:
-        raise UserError(f"{path} is not UTF-8 ({error}): write one name a line.") from error
+        raise UserError(f"{path} is not UTF-8 ({error}): write one name per line.") from error
     if not (names := [line.strip() for line in lines if line.strip()]):
-        raise UserError(f"{path} has no names in it: write one a line.")
+        raise UserError(f"{path} has no names in it: write one name per line.")
     return names
 
 
@@ -114,8 +114,7 @@ class DocumentQuery:
             wanted = [position for _, _, position in self._places]
             rows = np.flatnonzero(np.isin(documents["position"].to_numpy(), wanted))
             paths, positions = (_plain(documents[name].take(rows)) for name in ("path", "position"))
-            # Made here because the first scalar makes pyarrow import pandas, which takes half a
-            # second.
+            # Not a constant: the first scalar makes pyarrow import pandas, half a second.
             colon = pa.scalar(":", _TEXT)
             yield self._named(pc.binary_join_element_wise(paths, positions, colon), rows)
         urls = _plain(documents["url"]) if self._patterns and "url" in columns else _NO_TEXTS

@@ -30,9 +30,9 @@ from shards.sampling.streams import is_common
 from shards.storage.files import (
     FileEntry,
     atomic_write,
-    blocks,
+    file_size,
+    read_blocks,
     read_json,
-    size,
     size_if_there,
     write_json,
 )
@@ -93,8 +93,8 @@ def check_files_present(dataset: Dataset, share: NodeShare) -> None:
     named = "".join(f"\n  {path}" for path in missing[:_NUM_NAMED])
     more = f"\n  and {len(missing) - _NUM_NAMED:,} more" if len(missing) > _NUM_NAMED else ""
     raise DamageError(
-        f"{dataset.directory} lacks {len(missing):,} files that this node needs for "
-        f"{share}, or has them cut short. Copy them from the whole dataset: "
+        f"in {dataset.directory}, {len(missing):,} files that this node needs for {share} are "
+        "missing or truncated. Copy them from the whole dataset: "
         f"{called('shards place')} WHOLE --to {dataset.directory} (with the run's --nodes, --node "
         f"and --scatters).{named}{more}"
     )
@@ -114,14 +114,14 @@ def format_ranges(numbers: Collection[int]) -> str:
 def place(dataset: Dataset, share: NodeShare, *, to: Path) -> Iterator[tuple[str, int, bool]]:
     """Copy a share of a dataset into the folder `to`, and yield each file once it is complete.
 
-    Files that already have the right checksum are kept, so that the same call finishes what an
-    earlier one began. Every copy is checked against the manifest, which is written last.
+    Files that already have the right checksum are kept, so that repeating an interrupted
+    call finishes it. Every copy is checked against the manifest, which is written last.
 
     Yields:
         The path in the dataset, the size in bytes, and whether the file was copied (not kept).
 
     Raises:
-        UserError: `to` holds another dataset, or the disk is full.
+        UserError: `to` contains another dataset, or the disk is full.
         DamageError: a file of the dataset is missing or does not match the manifest.
     """
     _check_target(dataset, to)
@@ -150,7 +150,7 @@ def placed_share(directory: AnyPath) -> NodeShare | None:
             raise ValueError(f"there are no scatters {share.scatters} of {share.num_scatters}")
     except ValueError as error:
         raise DamageError(
-            f"{mark} does not say which share was placed here ({error}): give the same command "
+            f"{mark} does not name the share that was placed here ({error}): run the same command "
             f"{called('shards place')} again, which writes it."
         ) from error
     return share
@@ -162,8 +162,7 @@ def _check_target(dataset: Dataset, to: Path) -> None:
     whole, target = dataset.directory, to.resolve()
     if whole.resolve() in (target, *target.parents):
         raise UserError(
-            f"--to {to} is the dataset's own folder, or is in it: name a folder on the node's "
-            "own disk."
+            f"--to {to} is the dataset's folder or is inside it: give a folder on the node's disk."
         )
     if not (to / NAME).exists():
         return
@@ -171,16 +170,16 @@ def _check_target(dataset: Dataset, to: Path) -> None:
     whole_manifest = dataset.manifest
     if present.lineage != whole_manifest.lineage or present.number > whole_manifest.number:
         raise UserError(
-            f"--to {to} holds {present.corpus}, manifest {present.number}: another dataset or "
-            f"build than {whole}, or newer than its manifest {whole_manifest.number}. Name an "
+            f"--to {to} contains {present.corpus}, manifest {present.number}: another dataset or "
+            f"build than {whole}, or newer than its manifest {whole_manifest.number}. Give an "
             "empty folder, or delete that one first."
         )
 
 
 def _copy(source: AnyPath, target: Path, entry: FileEntry) -> None:
-    size(source)  # raises if it is missing, before anything is written
+    file_size(source)  # raises if it is missing, before anything is written
     with atomic_write(target) as handle:
-        for block in blocks(source):
+        for block in read_blocks(source):
             handle.write(block)
         copied = handle.entry
         if (copied.bytes, copied.crc32c) != (entry.bytes, entry.crc32c):

@@ -5,9 +5,9 @@
     .tmp-…-NAME                                       a file that was not finished
 
 At the top of the folder these names, and everything below them, belong to corpusmill. All other
-files there stay, and so do links. A file that a manifest named until lately may still be read, for
-example by a training
-run: it stays for a grace period after another manifest replaced that one (manifest.py).
+files there stay, and so do links. A file that the previous manifest named may still be in use, for
+example by a training run: it stays for a grace period after the manifest was replaced
+(manifest.py).
 """
 
 import itertools
@@ -22,7 +22,7 @@ from pathlib import Path
 from shards import removals
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest
-from shards.storage.files import TEMPORARY, delete, files
+from shards.storage.files import TEMPORARY, delete, list_files
 from shards.storage.remote import AnyPath
 
 GRACE_DAYS = 30
@@ -62,14 +62,14 @@ def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
 
 def _own_files(directory: AnyPath) -> dict[str, int]:
     """Return the sizes of corpusmill's files in a dataset's folder, by path."""
-    found = files(directory, unfinished=True)
+    found = list_files(directory, unfinished=True)
     tops = {name.partition("/")[0] for name in found}
     own = {top for top in tops if _OWN.fullmatch(top) and not (directory / top).is_symlink()}
     return {name: size for name, size in found.items() if name.partition("/")[0] in own}
 
 
 def ancestors(path: str) -> list[str]:
-    """Return the folders above a file, from the top, followed by the file."""
+    """Return the folders above a file, from the top down, and the file."""
     return [*itertools.accumulate(path.split("/"), "{}/{}".format)]
 
 

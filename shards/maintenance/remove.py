@@ -19,7 +19,7 @@ from shards.maintenance.names import DocumentMatches, DocumentQuery
 from shards.manifest import Manifest, Removal, ShardLocation, write_manifest
 from shards.reader import Dataset
 from shards.removals import write_removal
-from shards.sampling.trace import ORIGIN, described
+from shards.sampling.trace import ORIGIN, describe_document
 from shards.storage.remote import AnyPath
 
 _NUM_SHOWN = 20
@@ -75,15 +75,15 @@ class RemovalSet:
         for key, group in groupby(new, lambda each: (each.generation, each.source, each.split)):
             yield _LINE.format(*key, *(f"{number:,}" for number in _sums([*group])))
         if before := len(self.documents) - len(new):
-            yield f"{_count(before, 'document')} had been removed before"
+            yield f"{_count(before, 'document')} already removed"
         if self.missing:
             yield f"{_count(len(self.missing), 'name')} without a document: {listed(self.missing)}"
         yield "documents by shard and row"
         for document in self.documents[:_NUM_SHOWN]:
             state = " (removed before)" if document.removed_before else ""
-            yield f"  {described(document.shard, document.row, document.origin)}{state}"
+            yield f"  {describe_document(document.shard, document.row, document.origin)}{state}"
         if (more := len(self.documents) - _NUM_SHOWN) > 0:
-            yield f"  and {more:,} more: --report FILE has them all"
+            yield f"  and {more:,} more: --report FILE lists all"
 
 
 def select(dataset: Dataset, names: DocumentQuery, *, reason: str = "") -> RemovalSet:
@@ -94,7 +94,7 @@ def select(dataset: Dataset, names: DocumentQuery, *, reason: str = "") -> Remov
         DamageError: A table is missing or damaged.
     """
     if not names.texts:
-        raise UserError("name the documents: --documents FILE, --id ID or --url PATTERN.")
+        raise UserError("no documents are named: give --documents FILE, --id ID or --url PATTERN.")
     locations = list(dataset.manifest.locations())
     found = names.find(dataset, [location.entry for location in locations])
     documents = [
@@ -145,18 +145,18 @@ def check_complete(selection: RemovalSet) -> None:
     if not selection.documents:
         raise UserError(
             f"{selection.dataset} has no document {listed(selection.missing)}: give SHARD:ROW, the "
-            "input's PATH:POSITION, an id or a URL as the dataset has it "
-            f"({called('shards inspect')} DIR --doc 0 shows which columns there are); or "
-            "--missing-ok, if there may be none. The audit tables list dropped documents, with the "
-            "reason."
+            "input's PATH:POSITION, an id or a URL of the dataset "
+            f"({called('shards inspect')} DIR --doc 0 shows its columns), or "
+            "--missing-ok, if there may be none. The audit tables list dropped documents with "
+            "their reasons."
         )
     if selection.missing:
         number = len(selection.missing)
         total = number + len({name for each in selection.documents for name in each.names})
         raise UserError(
             f"no document has the name {listed(selection.missing)} ({number} of {total} names), "
-            "and nothing was removed. Look for mistakes (--dry-run shows what is found), or give "
-            "--missing-ok to remove the others."
+            "and nothing was removed. Check the names (--dry-run shows the documents that are "
+            "found), or give --missing-ok to remove the others."
         )
 
 

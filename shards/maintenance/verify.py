@@ -83,7 +83,7 @@ def _check_stream(
         last = shard.documents["order"][-1].as_py()
         indices = {(order * len(entries)) >> 64 for order in (first, last)}
         if split == TRAIN and indices != {index}:
-            yield f"{shard.file(ARROW)} holds documents from another shard's range of the order"
+            yield f"{shard.file(ARROW)} contains documents from another shard's range of the order"
 
 
 def check_shard(shard: Shard, tokenizer: TokenizerEntry) -> Iterator[str]:
@@ -126,6 +126,6 @@ def _check_tokens(shard: Shard, ends: np.ndarray, *, tokenizer: TokenizerEntry) 
     high = max((int(block.max()) for block in blocks), default=0)
     if low < 0 or high >= tokenizer.vocabulary_size:
         yield (
-            f"{shard.file(BIN)} holds token ids {low} to {high}, "
+            f"{shard.file(BIN)} contains token ids {low} to {high}, "
             f"the vocabulary has {tokenizer.vocabulary_size}"
         )

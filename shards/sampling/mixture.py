@@ -70,7 +70,7 @@ class WeightedData:
         return self._in(directory.absolute()) if isinstance(directory, Path) else self
 
     def downloaded(self, where: Callable[[HubName], object]) -> "WeightedData":
-        """Return the same data at the place that a function returns for their name on the hub.
+        """Return the same data in the folder that a function returns for their name on the hub.
 
         Data in a folder are returned unchanged.
         """
@@ -95,8 +95,8 @@ def parse_data(text: str) -> WeightedData:
     """
     if is_url(text):
         raise UserError(
-            f"{without_secrets(text)} is a URL, and training reads from a disk. Place it there "
-            f"first: {called('shards place')} {without_secrets(text)} --to DISK; then give DISK."
+            f"{without_secrets(text)} is a URL, but training reads from a disk. Copy it first: "
+            f"{called('shards place')} {without_secrets(text)} --to DISK; then give DISK."
         )
     name, weight = text, None
     if not _is_folder(text) and (split := re.fullmatch(r"(.+)=([^=/]*)", text, re.DOTALL)):
@@ -218,8 +218,8 @@ def parse_blend(blend: Blend) -> Sequence[WeightedData]:
         raise UserError(f"no data from position {blend.start} on: name a dataset (--data DIR).")
     if unweighted and len(unweighted) < len(entries):
         raise UserError(
-            f"{', '.join(unweighted)} has no weight, and other data have one: give all of them "
-            "one (DIR=0.3 DIR:SOURCE=2), or none, so that every window weighs the same."
+            f"{', '.join(unweighted)} has no weight, but other data do: give all of them a weight "
+            "(DIR=0.3 DIR:SOURCE=2), or none, so that every window has the same weight."
         )
     return entries
 
@@ -237,8 +237,8 @@ def check_tokenizers(datasets: Sequence[Dataset]) -> None:
             one, two = distinct_labels((first.label, first.sha256), (other.label, other.sha256))
             raise UserError(
                 f"{datasets[0].directory} was made with tokenizer {one} and {dataset.directory} "
-                f"with {two}, which are not the same: their token ids mean different text. Train "
-                "on datasets of one tokenizer."
+                f"with {two}: the same token id means different text. Train on datasets with the "
+                "same tokenizer."
             )
 
 
@@ -266,7 +266,7 @@ def epoch_caps(caps: Mapping[str, float], streams: Sequence[Stream]) -> dict[str
         named = {stream.name: cap for stream in streams if data.includes(stream)}
         if not named:
             raise UserError(
-                f"a cap on epochs is given for {text}, which this run does not read: name data "
+                f"a maximum of epochs is given for {text}, which this run does not read: give data "
                 "of the run, as DIR or DIR:SOURCE."
             )
         capped |= named

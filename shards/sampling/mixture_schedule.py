@@ -26,7 +26,7 @@ MAX_PERIOD = 2**16
 def draws_per_period(weights: Sequence[float]) -> Integers:
     """Return int64[streams]: draws per period for weights in any unit, exact if possible.
 
-    Weights count as the decimal numbers they are written as. If their common denominator is too
+    Weights are read as exact decimal numbers. If their common denominator is too
     large for a period of 2^16, every share is rounded so that the sum stays (largest remainders).
 
     Raises:
@@ -34,7 +34,7 @@ def draws_per_period(weights: Sequence[float]) -> Integers:
     """
     if not all(math.isfinite(weight) and weight >= 0 for weight in weights) or not any(weights):
         raise UserError(
-            f"weights must be 0 or more, and at least one more than 0; these are {list(weights)}"
+            f"weights must be 0 or more, and at least one must be above 0, not {list(weights)}"
         )
     whole = _whole([Fraction(str(weight)) for weight in weights])
     result = _exact(whole, MAX_PERIOD) or _rounded(whole, MAX_PERIOD)

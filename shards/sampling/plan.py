@@ -2,7 +2,7 @@
 
 step ── batches ──▶ positions ── seed, scatters, mixes, window ──▶ samples
 
-`DataConfig` are the flags of commands; `sampling_plan` makes a `SamplingPlan` of them.
+The fields of `DataConfig` are flags of commands; `sampling_plan` makes a `SamplingPlan` of them.
 """
 
 import argparse
@@ -72,27 +72,28 @@ class SamplingPlan:
     steps: int | None = option(None, type=count, metavar="N")
     """Number of steps; --max-epochs requires it."""
     followed: int | None = None
-    """The position up to which switches to newer manifests are decided; None: the run never
-    follows."""
+    """The position up to which switches to newer manifests are decided; None: the run does not
+    follow newer manifests."""
 
     def __post_init__(self) -> None:
-        _check_ascending([blend.start for blend in self.mixes], "mixes", unit="position")
+        _check_ascending([blend.start for blend in self.mixes], "blends", unit="position")
         _check_ascending([batch.step for batch in self.batches], "batch sizes", unit="step")
         if (smallest := min(batch.size for batch in self.batches)) < 1:
-            raise UserError(f"a batch has at least one sample, not {smallest}.")
+            raise UserError(f"a batch must have at least one sample, not {smallest}.")
         if self.objective not in (GLM, CAUSAL):
             raise UserError(
-                f"the objective {self.objective!r}: {expected(self.objective, (GLM, CAUSAL))}."
+                f"there is no objective {self.objective!r}: "
+                f"{expected(self.objective, (GLM, CAUSAL))}."
             )
         if self.max_epochs and self.steps is None:
-            raise UserError("a cap on epochs needs the run's number of steps.")
+            raise UserError("a maximum of epochs (--max-epochs) needs a number of steps (--steps).")
 
     @classmethod
     def load(cls, path: Path) -> "SamplingPlan":
-        """Load the run that was saved to a file, or to NAME in a folder.
+        """Load the plan that was saved to a file, or to NAME in a folder.
 
         Raises:
-            UserError: there is no such file, or it does not contain a run.
+            UserError: there is no such file, or it does not contain a plan.
         """
         path = path / NAME if path.is_dir() else path
         if not path.is_file():
@@ -103,14 +104,14 @@ class SamplingPlan:
         try:
             return from_json(cls, content, where="run")
         except (ValueError, UserError) as error:
-            raise UserError(f"{path} holds no run: {str(error).rstrip('.')}.") from error
+            raise UserError(f"{path} describes no run: {str(error).rstrip('.')}.") from error
 
     def save(self, path: Path) -> None:
-        """Write the run as JSON, atomically."""
+        """Write the plan as JSON, atomically."""
         write_json(path, to_json(self))
 
     def with_data(self, change: Callable[[WeightedData], WeightedData]) -> "SamplingPlan":
-        """Return a copy of the run in which `change` is applied to each of its data."""
+        """Return a copy of the plan in which `change` is applied to each of its data."""
 
         def changed(text: str) -> str:
             return str(change(parse_data(text)))
@@ -138,7 +139,7 @@ class SamplingPlan:
             raise UserError(f"{error}.") from error
 
     def sampler(self) -> Sampler:
-        """Open the data and return the sampler of the run.
+        """Open the data and return their sampler.
 
         Raises:
             UserError: data do not exist, or weights, scatters or caps do not fit them.
@@ -165,7 +166,7 @@ class SamplingPlan:
         return sum((end - first) * size for first, end, size in self._spans(step))
 
     def step_of(self, position: int) -> int:
-        """Return the step that the sample at a position belongs to."""
+        """Return the step whose batch has the sample at a position."""
         for first, end, size in self._spans(position + 1):
             if position < (end - first) * size:
                 return first + position // size
@@ -182,9 +183,9 @@ class SamplingPlan:
 
 def _check_ascending(starts: Sequence[int], what: str, *, unit: str) -> None:
     if not starts or starts[0] != 0:
-        raise UserError(f"the {what} of a run begin at {unit} 0, not at {list(starts)[:1]}.")
+        raise UserError(f"the {what} of a run must start at {unit} 0, not at {list(starts)[:1]}.")
     if list(starts) != sorted(set(starts)):
-        raise UserError(f"the {what} of a run ascend by {unit}, these begin at {list(starts)}.")
+        raise UserError(f"the {what} of a run must ascend by {unit}; they start at {list(starts)}.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,14 +211,16 @@ class DataConfig:
     """Global batch size in samples; STEP:SIZE changes it from that step on."""
 
     def sampling_plan(self) -> SamplingPlan:
-        """Return the run that the flags describe.
+        """Return the plan that the flags describe.
 
         Raises:
             UserError: Data or batch size are missing, or a value is invalid.
         """
         missing = [flag_of(name) for name in ("data", "batch_size") if not getattr(self, name)]
         if missing:
-            raise UserError(f"give {' and '.join(missing)}, or the file of a run's options.")
+            raise UserError(
+                f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} missing."
+            )
         later = [
             Blend(start=_whole(start, "--data-from"), data=tuple(data))
             for start, *data in self.data_from

@@ -8,7 +8,7 @@ batch.
     k ─▶ epoch, rest = divmod(k, windows of the stream in the scatter) ─▶ permutation ─▶ index
     index ─▶ shard, window of the shard
 
-A stream with fewer shards than scatters is common: every node holds all of it, and the k-th draw of
+A stream with fewer shards than scatters is common: every node has all of it, and the k-th draw of
 scatter c is draw k·S + c of the whole stream. Nothing is built or stored: the state consists of the
 position and everything that earlier positions depended on.
 """
@@ -40,7 +40,7 @@ from shards.sampling.permutation import (
 from shards.sampling.stages import MixtureStage, StageSchedule, check_stream_names
 from shards.sampling.streams import Stream, check_scatters
 from shards.sampling.windows import WindowSpec
-from shards.storage.files import canonical
+from shards.storage.files import canonical_json
 
 _VERSION = 1
 _FOREVER = 2**62
@@ -71,7 +71,7 @@ class WindowLocations(NamedTuple):
     window: Integers
     """Number of the window in the shard."""
     phase: Integers
-    """By how many tokens the epoch shifts the windows, in [0, stride); 0 in epoch 0."""
+    """The shift of the epoch's windows in tokens, in [0, stride); 0 in epoch 0."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class Sampler:
     """Draws windows of streams.
 
     Raises:
-        UserError: at construction, if scatters, stages, weights or caps do not fit the streams.
+        UserError: at construction, if scatters, stages, weights or caps do not match the streams.
         ValueError: at construction, if there are caps but no `end`.
     """
 
@@ -92,18 +92,18 @@ class Sampler:
     """The stages by ascending start, the first at 0. Default: one with equal weights for all
     windows."""
     epoch_caps: Mapping[str, float] = field(default_factory=dict)
-    """The most epochs over the windows of a stream before `end`, by stream name."""
+    """The maximum of epochs over the windows of a stream before `end`, by stream name."""
     end: int | None = None
     """The position after the last one; only needed for caps."""
 
     def __post_init__(self) -> None:
         names = self.names
         if not names or not all(stream.num_tokens for stream in self.streams):
-            raise UserError(f"there must be streams, and each must hold tokens; these are {names}")
+            raise UserError(f"there must be streams, each with tokens; these are {names}")
         if repeated := [name for name, times in Counter(names).items() if times > 1]:
             raise UserError(f"the same data are given twice: {', '.join(repeated)}; give them once")
         check_scatters(self.streams, self.num_scatters)
-        check_stream_names(self.epoch_caps, names, what="an epoch cap")
+        check_stream_names(self.epoch_caps, names, what="a maximum of epochs")
         self.schedule.history(0)  # reports impossible weights now, not at the first draw
         if self.epoch_caps:
             self._check_caps()
@@ -187,7 +187,7 @@ class Sampler:
     def epochs(self, position: int) -> NDArray[np.float64]:
         """Return float64[streams]: epochs of each stream drawn before a position.
 
-        Scatters hold parts of different sizes, so their epochs differ; the largest number is
+        Scatters have parts of different sizes, so their epochs differ; the largest number is
         returned.
         """
         counts = self.schedule.counts_until(position)
@@ -228,16 +228,16 @@ class Sampler:
         for name in ("version", "seed", "num_scatters", "window", "stages", "shards"):
             if state.get(name) != own[name]:
                 raise UserError(
-                    f"this run cannot continue the saved one at position {position:,}: {name} "
-                    f"was {state.get(name)}, now it is {own[name]}. Set it as it was (new data and "
-                    f"new weights as a further stage from {position:,} on), or start a new run."
+                    f"this run cannot resume the saved one at position {position:,}: {name} was "
+                    f"{state.get(name)}, now it is {own[name]}. Restore the old value (add new "
+                    f"data and weights as another stage from {position:,} on), or start a new run."
                 )
         return position
 
     @property
     def identity(self) -> str:
         """The SHA-256 of everything that draws depend on, all stages included."""
-        return hashlib.sha256(canonical(self.state_dict(_FOREVER))).hexdigest()
+        return hashlib.sha256(canonical_json(self.state_dict(_FOREVER))).hexdigest()
 
     def _epoch_keys(self, streams: Indices, scatters: Indices, epochs: Integers) -> Words:
         """Return the `permutation_key` of each draw's epoch."""
@@ -261,9 +261,9 @@ class Sampler:
         )
         stream = int(np.argmax(epochs > caps))
         raise UserError(
-            f"stream {self.names[stream]} would be seen {epochs[stream]:.4g} times by position "
-            f"{self.end:,}, its cap is {caps[stream]:g}. End at position {last_end:,}, the last at "
-            "which all caps hold, lower its weight, or raise its cap."
+            f"stream {self.names[stream]} would be read {epochs[stream]:.4g} times before position "
+            f"{self.end:,}, and its maximum is {caps[stream]:g}. End at position {last_end:,} or "
+            "earlier, lower its weight, or raise its maximum."
         )
 
 

@@ -1,6 +1,6 @@
 """Assigns the samples of a batch to ranks so that each rank opens few scatters.
 
-The slots of a batch are sorted by scatter and dealt to the ranks in equal runs:
+The slots of a batch are sorted by scatter and divided among the ranks in equal runs:
 
     S = 4, B = 8, W = 3 + 1        slot      0 1 2 3 4 5 6 7
     position 5: scatter of a slot            1 2 3 0 1 2 3 0
@@ -33,11 +33,11 @@ def rank_slots(
         position: of the batch's first sample.
 
     Raises:
-        ValueError: there is no such rank, or the batch cannot be dealt evenly.
+        ValueError: there is no such rank, or the batch cannot be divided evenly.
     """
     _check_rank(rank, world)
     if batch_size % world:
-        raise ValueError(f"a batch of {batch_size} cannot be dealt to {world} ranks")
+        raise ValueError(f"a batch of {batch_size} cannot be divided among {world} ranks")
     slots = np.arange(batch_size)
     share = batch_size // world
     order = np.argsort((slots + position) % num_scatters, kind="stable")
@@ -80,14 +80,14 @@ def check_layout(batch_size: int, num_scatters: int, *, world: int, placed: bool
         batch_size: samples in the batch of all ranks.
         num_scatters: S.
         world: number of ranks.
-        placed: whether nodes hold only the shards of their scatters.
+        placed: whether nodes have only the shards of their scatters.
 
     Raises:
         UserError: the layout does not work; the message names the nearest sizes that do.
     """
     if batch_size < 1 or batch_size % world:
         raise UserError(
-            f"a batch of {batch_size} samples cannot be dealt to {world} ranks in equal parts; "
+            f"a batch of {batch_size} samples cannot be divided evenly among {world} ranks; "
             f"nearby batch sizes that can: {_near(batch_size, world)}; multiples of the "
             f"{num_scatters} scatters too: {_near(batch_size, math.lcm(world, num_scatters))}"
         )

@@ -158,6 +158,6 @@ def check_stream_names(values: Mapping[str, float], names: Sequence[str], *, wha
     """
     if unknown := sorted(set(values) - set(names)):
         raise UserError(
-            f"{what} is given for {', '.join(unknown)}, which is no stream with text: "
+            f"{what} is given for {', '.join(unknown)}, which is not a stream with text: "
             f"{expected(unknown[0], names)}"
         )

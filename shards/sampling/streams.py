@@ -1,7 +1,7 @@
 """Streams, which a sampler draws from: the shards of one source of one generation.
 
 Shard i of a stream belongs to scatter i mod S. A stream that would leave a scatter without a token
-(it has fewer than S shards, or some of them are empty) is *common*: every node holds all of it.
+(it has fewer than S shards, or some of them are empty) is *common*: every node has all of it.
 """
 
 from collections.abc import Collection, Sequence
@@ -33,7 +33,7 @@ class Stream:
 
 
 def is_common(shards: Sequence[ShardEntry], num_scatters: int) -> bool:
-    """Return whether dealing a stream's shards to scatters would leave one without a token."""
+    """Return whether some scatter would get no token if the shards were divided among scatters."""
     filled = {i % num_scatters for i, shard in enumerate(shards) if shard.tokens}
     return len(filled) < num_scatters
 
@@ -62,10 +62,10 @@ def streams_of(
 
 
 def check_scatters(streams: Sequence[Stream], num_scatters: int) -> None:
-    """Check that a corpus can be dealt to this many scatters.
+    """Check that a corpus can be divided among this many scatters.
 
     Raises:
-        UserError: the shards of a stream cannot be dealt evenly; the message names numbers that
+        UserError: the shards of a stream cannot be divided evenly; the message names numbers that
             fit.
     """
     if num_scatters < 1:

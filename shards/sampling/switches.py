@@ -204,16 +204,16 @@ def check_can_follow(plan: SamplingPlan) -> None:
     published = [str(data) for blend in plan.mixes for data in parse_blend(blend) if data.published]
     if published:
         raise UserError(
-            f"--follow takes newer manifests out of a folder, and {published[0]} is published: a "
-            "run reads the commit that it began with. Leave --follow out, or follow a folder."
+            f"--follow reads newer manifests from a folder, but {published[0]} is published: a run "
+            "reads the commit that it started with. Omit --follow, or give a folder."
         )
     if len(plan.mixes) > 1:
         raise UserError(
-            "--follow changes the data as manifests come, and --data-from at given positions: "
-            "give one of them."
+            "--follow changes the data when a manifest appears, --data-from at given positions: "
+            "give only one of them."
         )
     if plan.max_epochs:
         raise UserError(
-            "--follow reads text that nobody knows yet, so that --max-epochs cannot be checked: "
-            "leave it out."
+            "--follow reads text that does not exist yet, so --max-epochs cannot be checked: omit "
+            "it."
         )

@@ -227,8 +227,8 @@ class Tracer:
             raise UserError(f"{text} is held out for validation: no step trains on it.")
         raise UserError(
             f"there is no document {text} in the data of this run: give SHARD:ROW, the input's "
-            "PATH:POSITION, an id or a URL. The audit tables list dropped documents, with the "
-            "reason."
+            "PATH:POSITION, an id or a URL. The audit tables list dropped documents with their "
+            "reasons."
         )
 
     def describe(self, document: TracedDocument) -> str:
@@ -236,10 +236,10 @@ class Tracer:
         shard = self.shard(document.stream, document.shard)
         names = [name for name in ORIGIN if name in shard.documents.column_names]
         origin = {name: shard.value(name, document.row) for name in names}
-        return described(shard.entry.path, document.row, origin)
+        return describe_document(shard.entry.path, document.row, origin)
 
 
-def described(shard: str, row: int, origin: Mapping[str, Any]) -> str:
+def describe_document(shard: str, row: int, origin: Mapping[str, Any]) -> str:
     """Return SHARD:ROW of a document and the known values of its origin."""
     known = [f"{name}={value}" for name, value in origin.items() if value not in (None, "")]
     return " ".join([f"{shard}:{row}", *known])
@@ -288,7 +288,7 @@ def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[
         yield tracer.describe(document)
         shard = tracer.shard(document.stream, document.shard)
         if document.row in shard.removed:
-            yield "  removed: it is no longer trained on"
+            yield "  removed: training skips this document"
         for sample in tracer.samples_of(document, until=until):
             for span in sample.spans:
                 if span.row == document.row:

@@ -24,8 +24,8 @@ from shards.sampling.sampler import Sampler
 from shards.sampling.stages import MixtureStage
 
 _PERIOD = 2**12
-"""The least draws in a period of a stage; a period has up to twice as many. The number is small
-because each stage has a table."""
+"""The minimum of draws in a period of a stage; a period has up to twice as many. The number is
+small because each stage has a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +66,7 @@ def stages_until_seen(
 def _draws_until_a_group_ends(
     groups: Sequence[StreamGroup], left: Sequence[int], windows: Sequence[int]
 ) -> list[int]:
-    """Return how often a scatter draws each stream until the first group has nothing left.
+    """Return the draws of each stream in a scatter until the first group has nothing left.
 
     Groups that already have nothing left draw all their windows equally and do not count.
     """

@@ -173,8 +173,8 @@ def _cut(shard: Shard, position: int, *, spec: WindowSpec, vocabulary: WindowVoc
 def _end_before(shard: Shard, row: int) -> int:
     """Return where a row begins: where the document before it ends according to its length.
 
-    Offsets are searched without reading all of them, so a damaged offset may lead to a wrong row. A
-    document that starts before a position and ends at the next offset is the right one.
+    Offsets are searched without reading all of them, so a damaged offset may lead to a wrong row.
+    The right document starts before a position and ends at the next offset.
     """
     return shard.offsets.item(row - 1) + shard.lengths.item(row - 1) if row else 0
 
@@ -191,7 +191,7 @@ def _torn(shard: Shard) -> DamageError:
 def foreign_token(shard: Shard, token: int, vocabulary: "WindowVocabulary") -> DamageError:
     """Return the error about a token (an unsigned integer) that is beyond the vocabulary."""
     signed = int(np.array(token, np.uint64).astype(shard.tokens.dtype))
-    what = f"it holds token {signed}, and ids go from 0 to {vocabulary.size - 1}"
+    what = f"it contains token {signed}, but ids go from 0 to {vocabulary.size - 1}"
     return shard.damage(BIN, what)
 
 

@@ -1,7 +1,7 @@
 """Addresses of files behind URLs: checks them, retries requests and explains failures.
 
-Credentials and endpoints are left to each protocol's library, which takes them from the environment
-or from its own configuration files. They are never part of an address, because addresses are
+Credentials and endpoints are left to each protocol's library, which reads them from the environment
+or from its configuration files. They are never part of an address, because addresses are
 printed and written next to the dataset.
 """
 
@@ -58,7 +58,7 @@ def check_address(url: str, what: str = "The input") -> None:
 
     Args:
         url: The address.
-        what: The name of the thing at the address; messages begin with it.
+        what: The subject of messages, such as "The input".
 
     Raises:
         UserError: The address contains a password or a query, or is a chain of addresses.
@@ -66,15 +66,15 @@ def check_address(url: str, what: str = "The input") -> None:
     if has_user(url):
         name = urlsplit(url).scheme.upper()
         raise UserError(
-            f"{what} {without_secrets(url)} was given with a password, but addresses are written "
-            f"next to the dataset. Leave it out and set FSSPEC_{name}_USERNAME and "
-            f"FSSPEC_{name}_PASSWORD, or whatever the protocol's library reads."
+            f"{what} {without_secrets(url)} has a user or a password in it, and addresses are "
+            f"stored with the dataset. Omit them, and set FSSPEC_{name}_USERNAME and "
+            f"FSSPEC_{name}_PASSWORD, or the variables that the protocol's library reads."
         )
     if has_parameters(url):
         raise UserError(
-            f"{what} {without_secrets(url)} was given with a query (?...), parameters (;...) or a "
-            "fragment (#...), which may contain a signature, but addresses are written next to "
-            "the dataset. Leave it out, or download the file first."
+            f"{what} {without_secrets(url)} has a query (?...), parameters (;...) or a fragment "
+            "(#...), which may be a signature, and addresses are stored with the dataset. Omit it, "
+            "or download the file first."
         )
     if "::" in url:
         raise UserError(
@@ -91,7 +91,7 @@ def url_errors_explained(
 
     Args:
         url: The address.
-        what: The thing at the address; messages begin with it.
+        what: The subject of messages, such as "The input".
         done: The attempted action: "read", "written", ...
 
     Raises:
@@ -104,7 +104,7 @@ def url_errors_explained(
     except ImportError as error:
         raise UserError(_missing_library(url, error)) from error
     except FileNotFoundError as error:
-        # Some libraries only name the path.
+        # Some libraries report only the path.
         reason = "" if url.rstrip("/").endswith(str(error)) else f" ({error_text(error)})"
         raise UserError(
             f"{what} {without_secrets(url)} does not exist or is not visible to you{reason}. "
@@ -137,7 +137,7 @@ _PERMANENT_ERRNOS = {errno.EINVAL, errno.ENOSYS, errno.EPERM, errno.ENAMETOOLONG
 _PERMANENT_NAMES = re.compile("Credential|Expired|Auth|Forbidden|Offline|Profile|Config|Validation")
 
 
-def retried(url: str, action: Callable[[], Result]) -> Result:
+def retry(url: str, action: Callable[[], Result]) -> Result:
     """Return the result of `action`, repeated while its failure may be transient.
 
     A request to a server that is busy, restarts or drops a connection is repeated after a pause

@@ -1,12 +1,12 @@
 """Opens Arrow IPC files that may be damaged.
 
-pyarrow trusts the metadata of a file: how many rows a buffer holds, where a string begins. One
-flipped bit there can crash the process. So each thing in a file is checked before its use:
+pyarrow trusts the metadata of a file: the number of rows in a buffer, the start of a string. One
+flipped bit there can crash the process. So each part of a file is checked before its use:
 
-    opened             its header, its end and its schema are valid
-    readable           its buffers are long enough for its rows: costs nothing per row
-    check_places       its strings are within the file: costs a comparison per row
-    check_values       the values about to be read are valid
+    open_reader            its header, its end and its schema are valid
+    check_buffers          its buffers are long enough for its rows: costs nothing per row
+    check_string_offsets   its strings are within the file: costs a comparison per row
+    check_values           the values about to be read are valid
 
 Wrong numbers do no harm here: code that calculates with them checks them itself.
 """
@@ -34,7 +34,7 @@ _Values = TypeVar("_Values", pa.Array, pa.ChunkedArray, pa.Table)
 
 @contextmanager
 def reraise_as_damage(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]:
-    """Convert what pyarrow and numpy raise for a damaged file to a DamageError that names it.
+    """Convert an error of pyarrow or numpy about a damaged file to a DamageError with its path.
 
     Errors from a lack of memory are not converted.
 
@@ -54,7 +54,7 @@ def reraise_as_damage(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator
         what = " ".join(str(error).split())
         raise DamageError(
             f"{path} is not {kind}, or is damaged ({what}): restore it from a copy, or build the "
-            f"dataset again. {called('shards verify')} DATASET names all files that are damaged."
+            f"dataset again. {called('shards verify')} DATASET lists all damaged files."
         ) from error
 
 
@@ -68,7 +68,7 @@ def open_reader(content: NDArray[np.uint8], path: AnyPath) -> pa.RecordBatchFile
         reader = pa.ipc.open_file(pa.py_buffer(content))
         names = reader.schema.names  # as text: a name may contain any bytes
         if len(set(names)) < len(names):
-            raise ValueError("two columns have one name")
+            raise ValueError("two columns have the same name")
     return reader
 
 
@@ -107,18 +107,18 @@ def check_string_offsets(table: pa.Table, path: AnyPath) -> pa.Table:
     with reraise_as_damage(path):
         for column in table.columns:
             for chunk in column.chunks:
-                validate_places(chunk)
+                validate_offsets(chunk)
     return table
 
 
-def validate_places(column: pa.Array) -> None:
+def validate_offsets(column: pa.Array) -> None:
     """Check that all values of a column are within its buffers, without decoding strings.
 
     Raises:
         pa.ArrowException: Some values are outside the buffers.
     """
     if pa.types.is_dictionary(column.type):
-        validate_places(column.dictionary)
+        validate_offsets(column.dictionary)
         pa.DictionaryArray.from_arrays(column.indices, column.dictionary)  # checks the indices
         return
     binary = _with_binary(column.type)
@@ -146,7 +146,7 @@ def check_parquet(metadata: pq.FileMetaData) -> None:
     (an uncaught C++ exception). Reading a column raises instead, but here no column is read.
 
     Raises:
-        OSError: It contradicts itself.
+        OSError: The footer contradicts itself.
     """
     table = pq.ParquetFile(_Unreadable(), metadata=metadata, buffer_size=1 << 20)
     for group in range(metadata.num_row_groups):

@@ -44,20 +44,19 @@ def _number(error: OSError) -> int:
 
 
 _ADVICE = {
-    errno.EACCES: "you lack permission here; choose another place, or have the permissions changed",
-    errno.EPERM: "you lack permission here; choose another place, or have the permissions changed",
-    errno.EROFS: "this disk is read-only; choose a place on another",
-    errno.ENOTDIR: "a part of this path is a file where a folder is needed; choose another place",
-    errno.EEXIST: "a file is where a folder is needed; choose another place",
-    errno.EISDIR: "there is a folder where a file is needed; move it away or choose another place",
+    errno.EACCES: "choose another place, or change the permissions",
+    errno.EPERM: "choose another place, or change the permissions",
+    errno.EROFS: "choose a place on another disk",
+    errno.ENOTDIR: "a part of this path is a file, not a folder; choose another place",
+    errno.EEXIST: "this is a file, not a folder; choose another place",
+    errno.EISDIR: "this is a folder, not a file; move it away or choose another place",
     errno.ENAMETOOLONG: "the name is too long for this disk; choose a shorter one",
     errno.EFBIG: "the file is too large for this disk or for your limits (ulimit -f)",
-    errno.ENOENT: "there is no such file; check the name",
+    errno.ENOENT: "check the name",
     errno.ENOLCK: "this disk does not support locks; choose a place on another",
     errno.EOPNOTSUPP: "this disk does not support the operation; choose a place on another",
-    errno.ENOMEM: "there is not enough memory for it; use a machine with more, or raise the limit "
-    "(ulimit -v)",
-    errno.EMFILE: "too many files are open; raise the limit (ulimit -n)",
+    errno.ENOMEM: "use a machine with more memory, or raise the limit (ulimit -v)",
+    errno.EMFILE: "raise the limit (ulimit -n)",
 }
 
 

@@ -46,7 +46,7 @@ def check_count(number: int) -> None:
         ValueError: The number is negative, or the sum of 32,768 such numbers may overflow.
     """
     if not 0 <= number <= 2**48:
-        raise ValueError("this number is below 0, or larger than any that a dataset has")
+        raise ValueError("this number is below 0 or above 2^48, the maximum in a dataset")
 
 
 Count = Annotated[int, check_count]
@@ -72,12 +72,12 @@ def crc32c_of(data: Bytes, value: int = 0) -> int:
 def crc32c(path: AnyPath) -> int:
     """Return the crc32c of a file, read in blocks of 4 MiB."""
     value = 0
-    for data in blocks(path):
+    for data in read_blocks(path):
         value = crc32c_of(data, value)
     return value
 
 
-def intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None = None) -> bool:
+def is_intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None = None) -> bool:
     """Return whether a file exists with the size and checksum of its entry.
 
     On a disk the whole file is read. Behind a URL, where files are whole or absent, comparing the
@@ -86,15 +86,14 @@ def intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None = No
     Args:
         path: The file.
         entry: Its expected size and checksum.
-        sizes: The sizes of the files in its folder, as `files` lists them; None: look up the size
-            of this file.
+        sizes: The sizes of the files in its folder, from `list_files`; None: look up the size.
     """
     if (size_if_there(path) if sizes is None else sizes.get(path.name, -1)) != entry.bytes:
         return False
     return isinstance(path, RemotePath) or crc32c(path) == entry.crc32c
 
 
-def blocks(path: AnyPath) -> Iterator[Bytes]:
+def read_blocks(path: AnyPath) -> Iterator[Bytes]:
     """Yield the content of a file in blocks of 4 MiB, each valid until the next one is requested.
 
     Behind a URL a block that failed is read again.
@@ -103,7 +102,7 @@ def blocks(path: AnyPath) -> Iterator[Bytes]:
         DamageError: There is no such file.
         UserError: It cannot be read.
     """
-    total = size(path)
+    total = file_size(path)
     if isinstance(path, RemotePath):
         for start in range(0, total, _BLOCK_BYTES):
             yield path.read(start, min(start + _BLOCK_BYTES, total))
@@ -214,7 +213,7 @@ def sync_folder(folder: Path) -> None:
         os.close(descriptor)
 
 
-def canonical(value: object) -> bytes:
+def canonical_json(value: object) -> bytes:
     """Return the canonical JSON of a value in UTF-8: sorted keys, indent 1, a final newline."""
     text = json.dumps(value, sort_keys=True, indent=1, ensure_ascii=False, allow_nan=False)
     return f"{text}\n".encode()
@@ -223,12 +222,12 @@ def canonical(value: object) -> bytes:
 def write_json(path: AnyPath, value: object) -> FileEntry:
     """Write a value as canonical JSON, whole or not at all, and return the file's entry."""
     with atomic_write(path) as handle:
-        handle.write(canonical(value))
+        handle.write(canonical_json(value))
     return handle.entry
 
 
 def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller checks it
-    """Return the value in a JSON file: one that `canonical` can write.
+    """Return the value in a JSON file, which `canonical_json` can write.
 
     Raises:
         DamageError: The file is missing, is not valid JSON, has numbers that are not finite or text
@@ -243,8 +242,8 @@ def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller chec
             raise ValueError(f"its lists and objects are nested {depth} deep")
     except (ValueError, RecursionError) as error:
         raise DamageError(
-            f"{path} holds no valid JSON ({error}): it was changed after it was written. "
-            "Restore it from a copy, or delete it and rerun the command that made it."
+            f"{path} is not valid JSON ({error}): it was changed after it was written. Restore it "
+            "from a copy, or delete it and rerun the command that made it."
         ) from error
     return value
 
@@ -268,7 +267,7 @@ def json_errors_explained(path: AnyPath, advice: str) -> Iterator[None]:
 
     Args:
         path: The file that holds it.
-        advice: A hint for the user.
+        advice: The advice in the error message.
 
     Raises:
         DamageError: A value is missing, or has an unexpected type or size.
@@ -278,11 +277,11 @@ def json_errors_explained(path: AnyPath, advice: str) -> Iterator[None]:
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
         text = f"{type(error).__name__}: {error}"[:200]
         raise DamageError(
-            f"{path} does not hold what corpusmill writes ({text}): {advice}."
+            f"{path} does not have the content that corpusmill writes ({text}): {advice}."
         ) from error
 
 
-def size(path: AnyPath) -> int:
+def file_size(path: AnyPath) -> int:
     """Return the size of a file in bytes.
 
     Raises:
@@ -312,7 +311,7 @@ def check_size(path: AnyPath, found: int, *, expected: int) -> None:
     """
     if found != expected:
         raise DamageError(
-            f"{path} has {found:,} bytes, the manifest says {expected:,}: it was truncated or "
+            f"{path} has {found:,} bytes, but the manifest says {expected:,}: it was truncated or "
             "replaced. Restore it from a copy, or build the dataset again."
         )
 
@@ -334,7 +333,7 @@ def map_bytes(path: AnyPath) -> NDArray[np.uint8]:
             return np.frombuffer(path.read(), np.uint8)
         except FileNotFoundError as error:
             raise _missing_file(path) from error
-    if size(path) == 0:  # an empty file cannot be mapped
+    if file_size(path) == 0:  # an empty file cannot be mapped
         return np.empty(0, np.uint8)
     # Python's own mmap keeps a descriptor per mapping, and a dataset may have many thousands.
     with disk_errors_explained(path), pa.memory_map(str(path)) as file:
@@ -358,7 +357,7 @@ def read_verified(path: AnyPath, entry: FileEntry) -> NDArray[np.uint8]:
     return content
 
 
-def files(folder: AnyPath, *, unfinished: bool = False) -> dict[str, int]:
+def list_files(folder: AnyPath, *, unfinished: bool = False) -> dict[str, int]:
     """Return the sizes in bytes of all files below a folder, by relative path, sorted.
 
     Unfinished files are left out unless requested. A folder that does not exist has no files.
@@ -406,13 +405,13 @@ def hard_link(source: AnyPath, target: Path) -> bool:
         make_folder(target.parent)
         try:
             target.hardlink_to(source.resolve())
-        except OSError:  # another disk, too many links, a file of someone else
+        except OSError:  # another disk, too many links, another user's file
             return False
         sync_folder(target.parent)
     return True
 
 
-def file_names(folder: AnyPath) -> set[str]:
+def list_file_names(folder: AnyPath) -> set[str]:
     """Return the names of all files directly in a folder.
 
     Unfinished files are left out. A folder that does not exist has no files.

@@ -16,7 +16,7 @@ from shards.secrets import without_secrets
 from shards.storage.address import error_text
 
 PREFIX = "hf:"
-"""The prefix of a name where a path is also accepted."""
+"""The prefix of a name of the hub, where a path is also accepted."""
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 _SNAPSHOT = re.compile(r"/datasets--([\w.-]+)--([\w.-]+)/snapshots/([0-9a-f]{40})(?![0-9a-f])")
@@ -63,8 +63,8 @@ def dataset_name(text: str) -> HubName:
     name = HubName.parse(text.removeprefix(PREFIX))
     if name is None:
         raise UserError(
-            f"{text} names no dataset of the hub: write OWNER/NAME, where OWNER is a user or an "
-            "organization there."
+            f"{text} is not the name of a dataset on the hub: write OWNER/NAME, where OWNER is a "
+            "user or an organization there."
         )
     return name
 
@@ -73,14 +73,14 @@ def dataset_name(text: str) -> HubName:
 # that uses it imports it.
 
 
-def endpoint() -> str:
+def hub_endpoint() -> str:
     """Return the address of the hub for messages."""
     from huggingface_hub import constants  # noqa: PLC0415  see above
 
     return without_secrets(constants.ENDPOINT)
 
 
-def quiet(*, bars: bool = False) -> None:
+def silence_hub(*, bars: bool = False) -> None:
     """Make the hub's library show only errors.
 
     Args:
@@ -93,7 +93,7 @@ def quiet(*, bars: bool = False) -> None:
         disable_progress_bars()
 
 
-def reason(error: Exception, name: HubName, *, kind: str) -> str:
+def failure_reason(error: Exception, name: HubName, *, kind: str) -> str:
     """Explain in plain words why a request to the hub failed.
 
     Args:

@@ -3,10 +3,10 @@
     .lock/alone             an exclusive holder; the storage lets only one writer create it
     .lock/shared-<random>   one of several holders that share the folder
 
-A holder rewrites its file every few seconds. Its lease is taken over once the file has not changed
-for DEAD_AFTER, or at once if the holder was a process of this machine that has ended: such a
-process leaves a mark in the folder for temporary files, whose lock ends with the process. Clocks of
-different machines are never compared.
+A holder rewrites its file every few seconds. Another process takes the lease over if the file has
+not changed for DEAD_AFTER, or at once if the holder was a process of this machine that has ended.
+Such a process leaves a mark in the folder for temporary files, whose lock ends with the process.
+Clocks of different machines are never compared.
 """
 
 import fcntl
@@ -175,8 +175,8 @@ class _Lease:
                     continue
             print_message(
                 f"{self.folder} may have been taken over by another process, because this one "
-                f"could not renew its lease for more than {DEAD_AFTER:g} s: it exits now. Finished "
-                "work is kept."
+                f"could not renew its lease for more than {DEAD_AFTER:g} s: this process exits "
+                "now. Finished work is kept."
             )
             os._exit(2)
 

@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from shards.errors import UserError
-from shards.storage.address import Result, check_address, retried, s3_code, url_errors_explained
+from shards.storage.address import Result, check_address, retry, s3_code, url_errors_explained
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -35,10 +35,10 @@ class RemotePath:
         Raises:
             UserError: The URL contains a secret or a wildcard, or is a chain of addresses.
         """
-        check_address(url, "The place")
+        check_address(url, "The address")
         if wildcard := re.search(r"[*?\[\]]", url):
             raise UserError(
-                f"The place {url} has {wildcard[0]!r} in its name, which libraries take for a "
+                f"The address {url} contains {wildcard[0]!r}, which libraries treat as a "
                 "wildcard: choose another name."
             )
         return cls(url.rstrip("/"))
@@ -160,7 +160,7 @@ class RemotePath:
             # The response may have been lost after we created the file; then the file is ours.
             try:
                 return self.read() == data
-            except FileNotFoundError:  # its owner has just deleted it
+            except FileNotFoundError:  # its owner has deleted it in the meantime
                 return False
         return True
 
@@ -225,7 +225,7 @@ class RemotePath:
         with url_errors_explained(self.url, "The file", done=done):
             system, key = file_system(self.url)
             try:
-                return retried(self.url, lambda: action(system, key))
+                return retry(self.url, lambda: action(system, key))
             except FileExistsError as error:
                 existence_error = error
             except FileNotFoundError as error:
@@ -266,7 +266,7 @@ def file_system(url: str) -> tuple[Any, str]:
     """Return fsspec's file system for a URL, and the key of the file or folder in it.
 
     The file system caches no listings. It repeats a request immediately, up to twice, which helps
-    when one of many concurrent requests fails; `retried` handles longer outages.
+    when one of many concurrent requests fails; `retry` handles longer outages.
     """
     # Part of an extra and slow to import: imported only if a URL is used.
     import fsspec  # noqa: PLC0415 - see above

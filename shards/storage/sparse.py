@@ -13,27 +13,26 @@ from typing import TypeVar
 import numpy as np
 import pyarrow as pa
 
-from shards.range import EVERYTHING, Range
+from shards.range import FULL_RANGE, Range
 from shards.storage.arrow import check_buffers, open_reader, reraise_as_damage
-from shards.storage.files import map_bytes
-from shards.storage.files import size as file_size
+from shards.storage.files import file_size, map_bytes
 from shards.storage.remote import AnyPath, RemotePath
 
 SMALL_BYTES = 256 << 10
 """Files up to this size are fetched whole: waiting for the first byte takes longer than reading."""
 
 END_BYTES = 64 << 10
-"""How many bytes at the end of a larger table are fetched first, for the footer (24 bytes per
+"""The bytes at the end of a larger table that are fetched first, for the footer (24 bytes per
 block)."""
 
 BLOCK_ROWS = 4096
-"""Rows of a block, which stores all their columns together: the least that a request fetches."""
+"""Rows of a block, which stores all their columns together: the minimum that a request fetches."""
 
 GAP_BYTES = 64 << 10
 """Ranges closer than this are fetched as one."""
 
 AT_ONCE = 16
-"""How many files a task reads concurrently, because requests mostly wait for their first byte."""
+"""The number of files that an item reads concurrently: requests mostly wait for a first byte."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -47,7 +46,7 @@ def concurrent_map(
     Args:
         read: Reads one item; for items behind a URL it is called from several threads.
         items: The items to read.
-        where: A path in the storage that holds them.
+        where: A path in the same storage.
     """
     if not isinstance(where, RemotePath):
         return [read(item) for item in items]
@@ -60,7 +59,7 @@ _size = lru_cache(maxsize=1 << 16)(file_size)
 
 
 def forget_sizes() -> None:
-    """Forget known sizes: between phases a file may be rewritten under the same name."""
+    """Forget known sizes: between stages a file may be rewritten under the same name."""
     _size.cache_clear()
 
 
@@ -163,7 +162,7 @@ class SparseTable:
         for blocks in (self._dictionaries, self._blocks):
             ends = np.concatenate([[0], blocks.ravel(), [len(self._file.data)]])
             if (ends[1:] < ends[:-1]).any():
-                raise ValueError("its blocks do not are in it one after the other")
+                raise ValueError("its blocks overlap or are not in order")
 
     def rows(self, rows: slice) -> pa.Table:
         """Return the rows from rows.start to rows.stop, without the rest of their blocks."""
@@ -200,7 +199,7 @@ class SparseTable:
                 for number, batch in enumerate(batches, first)
                 if number < len(self._blocks) - 1
             ):
-                raise ValueError(f"a block has not {BLOCK_ROWS} rows")
+                raise ValueError(f"a block does not have {BLOCK_ROWS} rows")
             return check_buffers(pa.Table.from_batches(batches, self._reader.schema))
 
     def keys(self, first: int, last: int, key: str) -> np.ndarray:
@@ -242,10 +241,10 @@ def hash_range(schema: pa.Schema) -> Range:
         KeyError: a bound is missing in the schema.
     """
     if not schema.metadata:
-        return EVERYTHING
+        return FULL_RANGE
     low, high = (int(schema.metadata[name]) for name in (b"low", b"high"))
-    if not EVERYTHING.low <= low < high <= EVERYTHING.high:
-        raise ValueError(f"hashes from {low} to {high}")
+    if not FULL_RANGE.low <= low < high <= FULL_RANGE.high:
+        raise ValueError(f"{low} to {high} is not a range of hashes")
     return Range(low=low, high=high)
 
 
@@ -257,7 +256,7 @@ def sorted_keys(table: pa.Table, key: str) -> np.ndarray:
     """
     column = table[key]
     if column.type != pa.uint64() or column.null_count:
-        raise ValueError(f"its {key!r} are no hashes")
+        raise ValueError(f"its column {key!r} does not contain hashes")
     keys: np.ndarray = column.to_numpy()
     if (keys[1:] < keys[:-1]).any():
         raise ValueError(f"it is not sorted by {key!r}")
@@ -265,7 +264,7 @@ def sorted_keys(table: pa.Table, key: str) -> np.ndarray:
 
 
 def copy_rows(table: pa.Table) -> pa.Table:
-    """Copy a table so that it keeps only the memory of its rows, because tasks hold many tables.
+    """Copy a table so that it keeps only the memory of its rows, because an item keeps many tables.
 
     Otherwise rows share the dictionaries of their table, and so keep its whole buffer alive.
     """

@@ -1,4 +1,4 @@
-"""The fate of every record: reads audit, dropped and rejects tables one row group at a time.
+"""Finds records in the audit, dropped and rejects tables, one row group at a time.
 
 Arrow's filters skip the row groups whose statistics exclude a hit. In the others only the compared
 columns are read, and then all columns except texts for groups with hits.
@@ -25,14 +25,14 @@ from shards.maintenance.erasure import Erasure
 from shards.manifest import Generation, TableEntry
 from shards.reader import Dataset
 from shards.storage.arrow import check_parquet, reraise_as_damage
-from shards.storage.files import check_size, size
+from shards.storage.files import check_size, file_size
 from shards.view.query import BadQuery
 from shards.view.scan import ScanResult, matching, search
 
 AUDIT, DROPPED, REJECTS = "audit", "dropped", "rejects"
 VERDICTS = ("kept", "dropped", "quarantined")
 PLACE = ("order", "path", "position", "ordinal")
-"""Columns that identify a record; of a removed document nothing else is shown."""
+"""Columns that identify a record; for a removed document no others are shown."""
 
 _PLAIN = frozenset({*PLACE, "length", "group", "verdict", "reason", "repaired", "language"})
 """Columns that are not metrics."""
@@ -65,8 +65,8 @@ class RowGroup:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Filter:
-    """The wanted records; conditions that are empty or None do not apply."""
+class RecordFilter:
+    """Conditions on records; those that are empty or None do not apply."""
 
     generation: str = ""
     source: str = ""
@@ -120,7 +120,7 @@ class AuditRecord:
     """The number of the row, counted over all tables of the same kind."""
     values: dict[str, Any]
     is_removed: bool
-    """Whether its document was removed; then `values` contains only its place."""
+    """Whether its document was removed; then `values` has only the columns of PLACE."""
 
 
 class Audit:
@@ -141,7 +141,7 @@ class Audit:
             DamageError: The table is missing, or is not the one that the manifest names.
         """
         path = self._directory / table.entry.path
-        check_size(path, size(path), expected=table.entry.bytes)
+        check_size(path, file_size(path), expected=table.entry.bytes)
         groups, first = [], table.first
         with self._damage_explained(table):
             fragment = _FORMAT.make_fragment(str(path), LocalFileSystem())
@@ -167,16 +167,18 @@ class Audit:
         ]
 
     def search(
-        self, wanted: Filter, *, start: int, most: int, seconds: float
+        self, wanted: RecordFilter, *, start: int, most: int, seconds: float
     ) -> ScanResult[AuditRecord]:
-        """Return the wanted records from a row on, which is counted over all audit tables.
+        """Return the wanted records, starting at a row that is counted over all audit tables.
 
         Raises:
-            BadQuery: The row is behind the last one.
+            BadQuery: The row is after the last one.
             DamageError: A table is damaged.
         """
         if start > self.total:
-            raise BadQuery(f"There are {self.total:,} records: at {start:,} there is nothing.")
+            raise BadQuery(
+                f"There is no record {start:,}: there are {self.total:,}, counted from 0."
+            )
         blocks = (
             (group.first + group.rows, ((row, (group, row)) for row in rows if row >= start))
             for group in self._groups(self.tables[AUDIT], wanted, start=start)
@@ -185,7 +187,7 @@ class Audit:
         found = search(blocks, start=start, total=self.total, most=most, seconds=seconds)
         return ScanResult(**{**vars(found), "hits": self._records(found.hits)})
 
-    def sample(self, wanted: Filter, *, seconds: float) -> tuple[NDArray[np.float64], int]:
+    def sample(self, wanted: RecordFilter, *, seconds: float) -> tuple[NDArray[np.float64], int]:
         """Return values of a metric in wanted records, and the number of records read.
 
         The order of records is random, so the first table of each source and generation is a fair
@@ -207,7 +209,7 @@ class Audit:
         return values.astype(np.float64), sum(group.rows for group, _ in found.hits)
 
     def _groups(
-        self, tables: Sequence[AuditTable], wanted: Filter, *, start: int = 0
+        self, tables: Sequence[AuditTable], wanted: RecordFilter, *, start: int = 0
     ) -> Iterator[RowGroup]:
         """Yield the row groups that end after a row and whose statistics allow a hit."""
         for table in tables:
@@ -224,7 +226,7 @@ class Audit:
                         if may_have:
                             yield group
 
-    def _rows(self, group: RowGroup, wanted: Filter) -> tuple[list[int], pa.Table]:
+    def _rows(self, group: RowGroup, wanted: RecordFilter) -> tuple[list[int], pa.Table]:
         """Return the wanted rows of a group, numbered over all tables, and the compared columns."""
         expression = wanted.expression()
         if not wanted.orders and len(removed := self._removed(group.table)):
@@ -275,7 +277,7 @@ class Audit:
             BadQuery: There is no such row.
             DamageError: The table is damaged.
         """
-        group = next(self._groups(self.tables[AUDIT], Filter(), start=row), None)
+        group = next(self._groups(self.tables[AUDIT], RecordFilter(), start=row), None)
         if group is None:
             raise BadQuery(f"There is no record {row:,}: there are {self.total:,}, counted from 0.")
         return self._records([(group, row)])[0]
@@ -291,7 +293,7 @@ class Audit:
             generation: The name of their generation.
             source: The source of the documents; empty: any.
         """
-        wanted = Filter(generation=generation, source=source, orders=tuple(orders))
+        wanted = RecordFilter(generation=generation, source=source, orders=tuple(orders))
         groups = self._groups(self.tables[kind], wanted)
         rows = ((group, row) for group in groups for row in self._rows(group, wanted)[0])
         return list(self._records(rows, with_texts=True))

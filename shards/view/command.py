@@ -78,8 +78,8 @@ def _listening(opening: "ReloadingViewer", port: int | None) -> "Server":
         except (OSError, OverflowError) as error:
             failure = error
     raise UserError(
-        f"--port {port}: {HOST} cannot be listened on there ({failure}): give another one, or 0 "
-        "for any that is free."
+        f"--port {port}: the viewer cannot listen on {HOST} there ({failure}): give another port, "
+        "or 0 for any free port."
     )
 
 

@@ -49,7 +49,7 @@ def documents(viewer: Viewer, query: Query) -> Page:
         "documents",
         selection=selection,
         wanted=wanted,
-        sent={**selection.sent, **vars(wanted), "match": match},
+        parameters={**selection.parameters, **vars(wanted), "match": match},
         all_sources=viewer.dataset.sources,
         splits=SPLITS,
         columns=columns,
@@ -86,7 +86,7 @@ def selection_of(viewer: Viewer, query: Query) -> DocumentSet:
 def _wanted(query: Query, columns: list[str]) -> SearchQuery:
     column, value = query.choice("column", columns), query.text("value")
     if bool(column) != bool(value):
-        raise BadQuery("Give both a column and the value that it is to have, or neither.")
+        raise BadQuery("Give both a column and its value, or neither.")
     return SearchQuery(
         name=query.text("name").strip(),
         language=query.text("language").strip(),
@@ -140,7 +140,7 @@ def random(viewer: Viewer, query: Query) -> Redirect:
         raise BadQuery("There is no document to choose from.")
     digest = hashlib.blake2b(str(seed).encode(), digest_size=16).digest()
     number = int.from_bytes(digest, "little") % selection.total
-    return Redirect(to=address("document", {**selection.sent, "n": number, "seed": seed}))
+    return Redirect(to=address("document", {**selection.parameters, "n": number, "seed": seed}))
 
 
 def token(viewer: Viewer, query: Query) -> Redirect:
@@ -151,7 +151,7 @@ def token(viewer: Viewer, query: Query) -> Redirect:
     shard = viewer.shards.shard(selection.shard)
     offset = query.number("offset", below=shard.entry.tokens)
     row = int(shard.offsets.searchsorted(offset, side="right")) - 1
-    values = {**selection.sent, "n": row, "token": offset - int(shard.offsets[row])}
+    values = {**selection.parameters, "n": row, "token": offset - int(shard.offsets[row])}
     return Redirect(to=address("document", values, part="token"))
 
 
@@ -177,7 +177,7 @@ def document(viewer: Viewer, query: Query) -> Page:
         "document",
         place=place,
         total=selection.total,
-        sent=selection.sent,
+        parameters=selection.parameters,
         seed=query.number("seed") + 1 if query.text("seed") else 0,
         text=None if is_removed else _text(viewer.dataset.vocabulary, shard, place, query),
         shard=shard,

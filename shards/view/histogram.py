@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from shards.view.audit import Filter
+from shards.view.audit import RecordFilter
 from shards.view.rules import ReportedRule, rules_of
 from shards.view.viewer import Viewer
 
@@ -42,7 +42,7 @@ class Histogram(NamedTuple):
     """The rules whose bounds are above all values."""
 
 
-def histogram(viewer: Viewer, wanted: Filter) -> Histogram | None:
+def histogram(viewer: Viewer, wanted: RecordFilter) -> Histogram | None:
     """Return the distribution of a filter's metric, ignoring its range; None without values.
 
     Raises:
@@ -84,7 +84,7 @@ def _edges(values: NDArray[np.float64], bounds: list[float]) -> NDArray[np.float
     return np.unique(edges)
 
 
-def _bounds(viewer: Viewer, wanted: Filter) -> dict[float, list[ReportedRule]]:
+def _bounds(viewer: Viewer, wanted: RecordFilter) -> dict[float, list[ReportedRule]]:
     """Return the rules of the last run about a metric by bound, the smallest bound first."""
     rules = (each for each in rules_of(viewer, wanted.language) if each.metric == wanted.metric)
     bounds: dict[float, list[ReportedRule]] = {}

@@ -30,7 +30,7 @@ class Query:
             parts = urlsplit(target)
             pairs = parse_qsl(parts.query, errors="strict", max_num_fields=_MAX_VALUES)
         except ValueError as error:
-            raise BadQuery("The address is no address, or is not UTF-8.") from error
+            raise BadQuery("The address is not valid, or is not UTF-8.") from error
         self.page = parts.path.removeprefix("/")
         """The name of the page."""
         self.values = dict(pairs)
@@ -62,9 +62,11 @@ class Query:
             return default
         most_digits = max(_MAX_DIGITS, len(str(below or 0)))
         if not (value.isascii() and value.isdigit() and len(value) <= most_digits):
-            raise BadQuery(f"{name} is {_shown(value)}: give a whole number from 0 on.")
+            raise BadQuery(f"{name} is {_shown(value)}: give a whole number of at least 0.")
         if below is not None and int(value) >= below:
-            raise BadQuery(f"There is no {name} {int(value):,}: there are {below:,}, from 0 on.")
+            raise BadQuery(
+                f"There is no {name} {int(value):,}: there are {below:,}, counted from 0."
+            )
         return int(value)
 
     def measure(self, name: str) -> float | None:

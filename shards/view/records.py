@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from shards.view.audit import AUDIT, DROPPED, PLACE, REJECTS, VERDICTS, AuditRecord, Filter
+from shards.view.audit import AUDIT, DROPPED, PLACE, REJECTS, VERDICTS, AuditRecord, RecordFilter
 from shards.view.documents import origin, snippet
 from shards.view.histogram import histogram
 from shards.view.html import Page, Redirect, address
@@ -36,7 +36,7 @@ def records(viewer: Viewer, query: Query) -> Page:
     return viewer.page(
         "records",
         wanted=wanted,
-        sent=vars(wanted),
+        parameters=vars(wanted),
         all_sources=viewer.dataset.sources,
         all_generations=[each.name for each in viewer.dataset.manifest.generations],
         verdicts=VERDICTS,
@@ -58,7 +58,7 @@ def next_record(viewer: Viewer, query: Query) -> Redirect:
     return Redirect(to=address("records", {**vars(wanted), "at": found.at}))
 
 
-def _filter(viewer: Viewer, query: Query) -> Filter:
+def _filter(viewer: Viewer, query: Query) -> RecordFilter:
     """Return the conditions in an address.
 
     Raises:
@@ -68,9 +68,9 @@ def _filter(viewer: Viewer, query: Query) -> Filter:
     metric = query.choice("metric", viewer.audit.metrics(source))
     least, most = query.measure("least"), query.measure("most")
     if metric == "" and (least is not None or most is not None):
-        raise BadQuery("Name the metric that the two numbers are about.")
+        raise BadQuery("Choose the metric that the two numbers limit.")
     names = [generation.name for generation in viewer.dataset.manifest.generations]
-    return Filter(
+    return RecordFilter(
         generation=query.choice("generation", names),
         source=source,
         verdict=query.choice("verdict", VERDICTS),
@@ -84,7 +84,7 @@ def _filter(viewer: Viewer, query: Query) -> Filter:
 
 
 def record(viewer: Viewer, query: Query) -> Page:
-    """Return the page with everything known about a record, including its text or bytes if kept."""
+    """Return the page of a record, with its text or bytes if the dataset has them."""
     shown = viewer.audit.record(query.number("row"))
     values = shown.values
     verdict = values.get("verdict")
@@ -98,7 +98,7 @@ def record(viewer: Viewer, query: Query) -> Page:
     return viewer.page(
         "record",
         record=shown,
-        sent={**vars(_filter(viewer, query)), "at": shown.row + 1},
+        parameters={**vars(_filter(viewer, query)), "at": shown.row + 1},
         document=_document(viewer, shown) if has_document else None,
         is_missing=not has_document and found is None,
         redaction=redaction,
@@ -185,7 +185,7 @@ def _records_of(viewer: Viewer, signed: SignedDocument) -> list[Mapping[str, Any
 def _document(viewer: Viewer, shown: AuditRecord) -> str | None:
     """Return the address of the document that a record was kept as."""
     located = _located(viewer, shown)
-    return located and address("document", {**located[0].sent, "n": located[1]})
+    return located and address("document", {**located[0].parameters, "n": located[1]})
 
 
 def _located(viewer: Viewer, shown: AuditRecord) -> tuple[DocumentSet, int] | None:
@@ -230,5 +230,5 @@ def similar(viewer: Viewer, query: Query) -> Page:
         found=found,
         others=others,
         least=least,
-        sent={"generation": generation, "order": order},
+        parameters={"generation": generation, "order": order},
     )

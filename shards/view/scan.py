@@ -1,4 +1,4 @@
-"""A search without an index that stops after a while and returns where to continue."""
+"""A search without an index, which stops after some time and returns the next row to search."""
 
 import time
 from collections.abc import Iterable
@@ -19,9 +19,9 @@ class ScanResult(Generic[Hit]):
     """The hits of a search so far."""
 
     start: int
-    """The row where it began, counted over everything that is searched."""
+    """The row at which the search began, counted over all rows."""
     total: int
-    """Rows of everything."""
+    """The number of all rows."""
     at: int
     """The first row that was not searched; equal to the total at the end."""
     hits: list[Hit] = field(default_factory=list)
@@ -40,15 +40,15 @@ def search(
     seconds: float,
     most: int | None = None,
 ) -> ScanResult[Hit]:
-    """Return the hits in blocks until there are enough or the time is over.
+    """Return the hits in blocks until there are enough or the time is up.
 
     Args:
         blocks: For each block the row after it, and its hits with their rows. At least one block is
             searched.
         start: The row at which the first block begins.
-        total: Rows of everything.
-        seconds: How long the search may take.
-        most: How many hits are enough; None: all.
+        total: The number of all rows.
+        seconds: The maximum duration of the search.
+        most: The maximum of hits; None: all.
     """
     end = time.monotonic() + seconds
     found: ScanResult[Hit] = ScanResult(start=start, at=start, total=total)

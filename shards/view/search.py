@@ -65,7 +65,7 @@ class DocumentSet:
         return sum(location.entry.documents for location in self.locations)
 
     @property
-    def sent(self) -> dict[str, str]:
+    def parameters(self) -> dict[str, str]:
         """The values of an address that select this set."""
         if self.shard:
             return {"shard": self.shard}
@@ -115,7 +115,7 @@ class SearchQuery:
         if len(self.words) > _MAX_WORDS:
             raise BadQuery(f"The words have more than {_MAX_WORDS} characters.")
         if "\0" in self.words:
-            raise BadQuery("The words have a NUL, which no text has.")
+            raise BadQuery("The words contain a NUL character, which no text contains.")
         return self.words.encode().lower()
 
     @property
@@ -173,8 +173,8 @@ class ShardSearch:
         """
         if shard and shard not in self.locations:
             raise BadQuery(
-                "There is no such shard in this dataset: its name is a path such as "
-                "g0001-3f9c12ab/wudao/00000, as a document's page shows it."
+                "There is no such shard in this dataset. The name of a shard is a path such as "
+                "g0001-3f9c12ab/wudao/00000, which the page of a document shows."
             )
         if shard:
             location = self.locations[shard]

@@ -34,7 +34,7 @@ _SWITCH = "show-in"
 """The parameter that sets the language of all later pages, which a cookie then stores."""
 
 _AT_ONCE = 2
-"""How many pages are made at the same time: each keeps a block of the searched data in memory."""
+"""The number of pages made at the same time: each keeps a block of searched data in memory."""
 
 _COOKIE = "corpusmill-language"
 _WAIT_SECONDS = 60
@@ -114,12 +114,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.path = _decoded(self.path)
         page, _, values = self.path.partition("?")
         if not _is_here(self.headers.get("Host", "")):
-            self._refuse(403, "Ask for this page by the address that the command printed.")
+            self._refuse(403, "Open this page at the address that the command printed.")
         elif page == "/" and self._has_key(dict(parse_qsl(values)).get(_KEY, "")):
             cookie = f"{self.server.cookie}={self.server.key}; HttpOnly; SameSite=Strict; Path=/"
             self._send(200, html.render("entry", url="/"), **{"Set-Cookie": cookie})
         elif not self._has_key(self._cookie(self.server.cookie)):
-            text = "Open the address that the command printed: it has the key to this dataset."
+            text = "Open the address that the command printed: it contains the key to this dataset."
             self._refuse(403, text)
         elif page == f"/{html.STYLE}":
             self._send(200, html.style(), **{"Content-Type": "text/css; charset=utf-8"})
@@ -129,13 +129,13 @@ class _Handler(BaseHTTPRequestHandler):
     do_HEAD = do_GET
 
     def _no_method(self) -> None:
-        self._refuse(405, "Pages are only shown: ask with GET.", Allow="GET, HEAD")
+        self._refuse(405, "Only GET and HEAD requests are allowed.", Allow="GET, HEAD")
 
     do_POST = do_PUT = do_DELETE = do_PATCH = do_OPTIONS = _no_method
 
     def _answer(self) -> None:
         if not self.server.turns.acquire(timeout=_WAIT_SECONDS):
-            self._refuse(503, "Other pages are being made: try again.")
+            self._refuse(503, "The server is busy with other pages: try again.")
             return
         try:
             status, text, headers = _made(self.server.opening, self.path, self._language())
@@ -157,7 +157,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Answer a request that is not valid HTTP."""
         del explain
         self.close_connection = True
-        self._refuse(int(code), message or "This is no request that a browser makes.")
+        self._refuse(int(code), message or "This is not a valid HTTP request.")
 
     def _send(self, status: int, content: str | bytes, **more: str) -> None:
         data = content.encode(errors="replace") if isinstance(content, str) else content
@@ -218,10 +218,10 @@ def _made(opening: ReloadingViewer, target: str, language: str) -> tuple[int, st
     except UserError as error:
         # A message about a damaged file; all other pages still work.
         status, text = 500, str(error)
-    except Exception as error:  # noqa: BLE001  # a fault in one page does not end the others
+    except Exception as error:  # noqa: BLE001  # an error in one page does not end the others
         sys.excepthook(type(error), error, error.__traceback__)
         status, name = 500, type(error).__name__
-        text = f"This page has a fault ({name}); the terminal has more."
+        text = f"This page failed ({name}); the terminal shows the error."
     message = opening.message("message", status=status, text=text)
     return status, _rendered(message, here, language), {}
 

@@ -19,7 +19,7 @@ from shards.reader import Dataset
 from shards.storage.arrow import reraise_as_damage
 from shards.storage.remote import AnyPath
 from shards.tables import column, open_between, open_table
-from shards.text_hash import digest, fold, halves
+from shards.text_hash import digest, fold_spaces, split_halves
 from shards.view.query import BadQuery
 from shards.view.scan import ScanResult, search
 
@@ -58,7 +58,7 @@ class SimilarityIndex:
 
         An order of 0 means that the text was erased.
         """
-        high, low = (int(half[0]) for half in halves([digest(fold(text).encode())]))
+        high, low = (int(half[0]) for half in split_halves([digest(fold_spaces(text).encode())]))
         for generation in dict.fromkeys(name for name, _ in self._exact):
             path, rows = self._between(self._exact, generation, "hash_high", high)
             with reraise_as_damage(path):
@@ -95,14 +95,14 @@ class SimilarityIndex:
             slots: The slots of the document to compare with (uint8[112]).
             least: The least similarity, from 0 to 1.
             start: The first row, counted over all tables of slots.
-            seconds: How long the search may take.
+            seconds: The maximum duration of the search.
 
         Raises:
-            BadQuery: The row is behind the last one.
+            BadQuery: The row is after the last one.
         """
         total = sum(entry.rows for _, entry in self._slots)
         if start > total:
-            raise BadQuery(f"There are {total:,} signatures: at {start:,} there is nothing.")
+            raise BadQuery(f"There is no signature {start:,}: there are {total:,}, counted from 0.")
         blocks = self._compared(slots, least=least, start=start)
         return search(blocks, start=start, total=total, seconds=seconds)
 

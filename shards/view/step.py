@@ -17,10 +17,10 @@ def step(viewer: Viewer, query: Query) -> Page:
     """Return a page with some of the windows of a step."""
     tracer = viewer.tracer
     if tracer is None:
-        raise BadQuery("No run was given: start the viewer with --run RUN to look at its steps.")
+        raise BadQuery("There is no run: start the viewer with --run RUN to see its steps.")
     number, most = query.number("n"), tracer.plan.steps or _MAX_STEPS
     if number >= most:
-        raise BadQuery(f"There is no step {number:,}: the run has {most:,} steps, from 0 on.")
+        raise BadQuery(f"There is no step {number:,}: the run has {most:,}, counted from 0.")
     first = query.number("at")
     samples = list(tracer.samples(number))
     after = first + _MAX_SAMPLES

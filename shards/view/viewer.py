@@ -21,15 +21,15 @@ from shards.view.search import ShardSearch
 from shards.view.similarity import SimilarityIndex
 
 SECONDS = 2.0
-"""How many seconds a page may search."""
+"""The maximum of seconds that a page may search."""
 
 
 class RedactedDataset(Dataset):
-    """A dataset at a number, in which later removals count as well."""
+    """A dataset at a number, without the documents that were removed later."""
 
     @cached_property
     def removed(self) -> Mapping[str, Rows]:
-        """The rows that are removed up to now, by the path of their shard's entry."""
+        """The rows that are removed now, by the path of their shard's entry."""
         return current_removals(self.directory, self.manifest)[1]
 
 
@@ -78,7 +78,7 @@ class Viewer:
 
 
 class ReloadingViewer:
-    """A dataset by its name, which is reopened whenever its manifest has changed."""
+    """The viewer of a dataset, which reopens the dataset whenever its manifest has changed."""
 
     def __init__(
         self, name: str, *, tracer: Tracer | None = None, seconds: float = SECONDS

@@ -45,8 +45,8 @@ from pipelines.segments.identity import holdout_hashes, order_hashes, sample_has
 from pipelines.segments.index import PreviousGeneration, SegmentEntry, SegmentIndex, load_index
 from pipelines.wudao import WudaoOptions
 from shards.manifest import WORK
-from shards.range import EVERYTHING
-from shards.storage.files import files
+from shards.range import FULL_RANGE
+from shards.storage.files import list_files
 from shards.text_hash import text_hashes
 from tests.bench.cost import run_measured
 from tests.bench.inputs import NO_REAL_TEXT, REAL_TEXT, Text, cached_folder, english, fresh_path
@@ -200,7 +200,7 @@ def run(folder: Path, options: WudaoOptions) -> DedupResult:
 
         def answer(stage: Stage) -> Records:
             kind = KINDS[stage.name]
-            listed = list_items(notes, stage, files(folder / WORK / stage.name))
+            listed = list_items(notes, stage, list_files(folder / WORK / stage.name))
             do_here(notes, stage.name, kind, job, listed, runner)
             return records_of(notes, kind, stage)
 
@@ -278,7 +278,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
     gone = np.zeros(len(texts), bool)
     for part, deduper in zip(parts, dedupers, strict=True):
         gone[part[~deduper.kept]] = True
-    drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], EVERYTHING)
+    drops = Drops.load([drop_path(folder / WORK, name) for name in found.drops], FULL_RANGE)
     for number, (part, deduper) in enumerate(zip(parts, dedupers, strict=True)):
         gone[part[deduper.kept][drops.rows(number)]] = True
     shutil.rmtree(folder)

@@ -102,7 +102,7 @@ def test_ctrl_c_ends_the_driver_and_another_engine_finishes_the_run(
     in_the_middle(run, cluster, "map")
     guarded(run.process).send_signal(signal.SIGINT)
     assert run.process.wait(timeout=100) == 130
-    assert "stopped; the same command continues from here" in run.log.read_text()
+    assert "stopped; run the same command to continue" in run.log.read_text()
     wait_until(lambda: not running(cluster), cluster.managers[0].process, log=run.log, seconds=400)
     again = completed_run("pipelines.wudao", flags, run.output)
     assert "items were finished before" in again.log.read_text()

@@ -248,7 +248,7 @@ def test_a_dataset_is_placed_on_a_disk_and_an_interrupted_copy_continued(
     assert shards(place) == 0
     output = capsys.readouterr().out
     assert not re.search(r"00002\.bin", output)
-    assert re.search(r"bytes copied to .*, [\d,]+ were there; all checksums match", output)
+    assert re.search(r"bytes copied to .*, [\d,]+ already there; all checksums match", output)
     read = [request.path for request in environment.seen("GET")]
     assert not [path for path in read if "00002.bin" in path]
     assert shards([*place, "--check"]) == 0

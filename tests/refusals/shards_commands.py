@@ -50,7 +50,7 @@ _TAKEN: Mapping[str, tuple[str, Setup]] = {
     "inspect data --doc 131": (r"document 131 of 132 \(train\)", dataset),
     "remove data --id a-99 --reason x --missing-ok": (r"nothing was changed$", dataset),
     "export data --to numpy --source docs --output out": (
-        r" 6 were there",
+        r" 6 already there",
         all_of(dataset, exported),
     ),
     # A dataset may consist of links, as a cache does.

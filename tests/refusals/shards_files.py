@@ -162,7 +162,11 @@ _FOUND = (
     ),
     ("a shard that begins too early", r"00001\.arrow begins before the end of the", _EARLIER),
     ("a document without its end", r"1 documents, first \d+, do not end in eos", _ENDLESS),
-    ("a token beyond the vocabulary", r"00000\.bin holds token ids \d+ to 384", _begun_with(384)),
+    (
+        "a token beyond the vocabulary",
+        r"00000\.bin contains token ids \d+ to 384",
+        _begun_with(384),
+    ),
     ("a vocabulary of fewer tokens", r"-\w{8}\.arrow has 383 rows, 384 expected", _FEWER),
     ("a removal of fewer documents", r"removes 1 documents, the manifest says 2", _REMOVED),
 )

@@ -178,7 +178,7 @@ ROWS = (
     ),
     _taken(
         f"trace --data data {_SIZE} --document a-3 --until 50",
-        r"id=a-3 .* removed: it is no longer trained on$",
+        r"id=a-3 .* removed: training skips this document$",
         dataset,
     ),
     *(

@@ -22,7 +22,7 @@ from shards.manifest import (
     read_manifest,
     write_manifest,
 )
-from shards.storage.files import canonical
+from shards.storage.files import canonical_json
 from shards.vocabulary import vocabulary_table, write_vocabulary
 from shards.writer import write_shard
 
@@ -139,7 +139,7 @@ def manifest_of(
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """Return the content of a manifest with its hash."""
     content = {name: value for name, value in manifest.items() if name != "sha256"}
-    return {**content, "sha256": hashlib.sha256(canonical(content)).hexdigest()}
+    return {**content, "sha256": hashlib.sha256(canonical_json(content)).hexdigest()}
 
 
 def put_odd(directory: Path, texts: Sequence[str], name: Callable[[], str]) -> None:

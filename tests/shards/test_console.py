@@ -106,5 +106,5 @@ def test_ctrl_c_reaches_the_command(tmp_path: Path) -> None:
     model = f"sentencepiece:{ROOT / 'pipelines/sample/sample.model'}"
     done = run("run", "my_notes", "--input", "notes.json", "--tokenizer", model, at=tmp_path)
     assert done.returncode == 130
-    stopped = "\ncorpusmill run my_notes: stopped; the same command continues from here\n"
+    stopped = "\ncorpusmill run my_notes: stopped; run the same command to continue\n"
     assert done.stderr.endswith(stopped)

@@ -31,5 +31,5 @@ def test_errors_for_lack_of_memory(error: Exception, expected: bool) -> None:
 
 def test_a_file_that_cannot_be_mapped() -> None:
     error = OSError("Memory mapping file failed: Cannot allocate memory")
-    told = "/x: Cannot allocate memory: there is not enough memory for it"
+    told = "/x: Cannot allocate memory: use a machine with more memory"
     assert str(disk_error(error, Path("/x"))).startswith(told)

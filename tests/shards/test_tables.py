@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shards.tables import (
-    between,
     column,
+    slice_between,
 )
 
 
@@ -29,5 +29,5 @@ UINT64 = st.one_of(
 @given(st.lists(UINT64).map(sorted), UINT64, st.one_of(UINT64, st.just(2**64)))
 def test_between_is_the_values_of_the_range(values: list[int], low: int, high: int) -> None:
     low, high = sorted((low, high))
-    taken = between(np.array(values, np.uint64), low, high)
+    taken = slice_between(np.array(values, np.uint64), low, high)
     assert values[taken] == [value for value in values if low <= value < high]

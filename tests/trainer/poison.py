@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from shards.storage.files import crc32c, size
+from shards.storage.files import crc32c, file_size
 
 
 class Payload:
@@ -56,5 +56,5 @@ def mend_lists(path: Path) -> None:
             continue
         content = json.loads(list_path.read_text())
         if path.name in content["files"]:
-            content["files"][path.name] = {"bytes": size(path), "crc32c": crc32c(path)}
+            content["files"][path.name] = {"bytes": file_size(path), "crc32c": crc32c(path)}
             list_path.write_text(json.dumps(content))

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from shards.records import to_json
-from shards.storage.files import FileEntry, crc32c, size, write_json
+from shards.storage.files import FileEntry, crc32c, file_size, write_json
 from trainer.checkpoint import VERSION, FileList
 from trainer.model.model import GLM
 from trainer.model.sizes import ModelConfig
@@ -45,7 +45,7 @@ def save_run(run: Path, model: GLM, *, objective: str, step: int = 7, **identity
         step=step,
         world=1,
         stage=0,
-        files={path.name: FileEntry(bytes=size(path), crc32c=crc32c(path))},
+        files={path.name: FileEntry(bytes=file_size(path), crc32c=crc32c(path))},
         state={
             "identity": {
                 "model": to_json(model.config),

@@ -25,7 +25,7 @@ from shards.manifest import read_manifest
 from shards.records import to_json
 from shards.sampling.plan import CAUSAL
 from shards.storage.disk import disk_errors_explained
-from shards.storage.files import atomic_write, files, make_folder, sync_folder, write_json
+from shards.storage.files import atomic_write, list_files, make_folder, sync_folder, write_json
 from shards.storage.lock import lock_dir
 from shards.storage.remote import any_path
 from trainer.distributed import DTYPES
@@ -87,7 +87,7 @@ def export(options: ExportOptions) -> list[str]:
             write_json(folder / "generation_config.json", {**ends, "_from_model_config": False})
         notes = _write_tokenizer(source, tokenizer, folder, options)
     where = f" after step {source.step:,}" if source.step is not None else ""
-    written = files(options.output).items()
+    written = list_files(options.output).items()
     return [
         f"{source.path}: {source.shape.num_parameters():,} parameters{where}, as {options.dtype}",
         *(f"{options.output / name}  {size:,} bytes" for name, size in written),

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.job.build import build
 from shards.errors import DamageError
-from shards.storage.files import canonical, crc32c_of, write_json
+from shards.storage.files import canonical_json, crc32c_of, write_json
 from tests.pipelines.runs import MODULE, page, small, write_wudao
 
 
@@ -78,7 +78,7 @@ def test_a_run_that_does_not_balance_fails(
     record = json.loads(path.read_text())
     del record["seal"]
     change(record)
-    write_json(path, {**record, "seal": crc32c_of(canonical(record))})
+    write_json(path, {**record, "seal": crc32c_of(canonical_json(record))})
     (output / "manifest.json").unlink()
     with pytest.raises(DamageError, match=f"account does not balance: {told}.* delete that folder"):
         build(MODULE, small(output, made / "in", keep_segments=True))

@@ -14,7 +14,7 @@ from pipelines.dedup.minhash import similarity
 from pipelines.job.append import append
 from pipelines.job.build import build
 from shards.manifest import read_manifest
-from shards.text_hash import fold
+from shards.text_hash import fold_spaces
 from tests.pipelines.dedup.pages import related_pages, torn_pages
 from tests.pipelines.dedup.plain import sign
 from tests.pipelines.runs import TEXT, small_lines, write_lines
@@ -106,7 +106,7 @@ def audit_rows(output: Path) -> list[tuple[tuple[int, int], str | None]]:
 
 def plain_reasons(pages: list[str], orders: list[tuple[int, int]], case: Case) -> list[str | None]:
     """Why each page is dropped, if it is: the rules, with each page compared with all others."""
-    texts = [fold(page) for page in pages]
+    texts = [fold_spaces(page) for page in pages]
     found = sign(texts)
     by_order = sorted(range(len(pages)), key=orders.__getitem__)
     firsts: dict[object, int] = {}

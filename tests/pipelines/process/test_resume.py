@@ -13,7 +13,7 @@ from pipelines.corpus.options import Options
 from pipelines.execute.records import read_record
 from pipelines.job.build import build
 from pipelines.process.processor import ProcessRecord
-from shards.records import sealed
+from shards.records import seal
 from shards.storage.files import write_json
 from tests.pipelines.runs import TEXT, page, small_lines, touch, write_lines
 
@@ -55,7 +55,7 @@ def test_a_split_that_failed_is_mapped_again(tmp_path: Path) -> None:
     record = min((tmp_path / "out" / ".work" / "map").glob("*.json"))
     found = read_record(ProcessRecord, record)
     failed = replace(found.splits[0], failure="it ended")
-    write_json(record, sealed(replace(found, splits=(failed,))))
+    write_json(record, seal(replace(found, splits=(failed,))))
     assert mapped(options) == 1
 
 

@@ -5,11 +5,11 @@ import pytest
 
 from pipelines.segments.bins import Bins, bins_table
 from pipelines.segments.segment import NUM_BINS
-from shards.range import EVERYTHING, Range
+from shards.range import FULL_RANGE, Range
 from shards.tables import write_table
 
 
-@pytest.mark.parametrize("within", [EVERYTHING, Range.of(5, 8), Range.of(3, 2**40)], ids=str)
+@pytest.mark.parametrize("within", [FULL_RANGE, Range.of(5, 8), Range.of(3, 2**40)], ids=str)
 def test_bins_around_a_range_hold_its_documents(tmp_path: Path, within: Range) -> None:
     rng = np.random.default_rng(1)
     order = np.sort(rng.integers(within.low, within.high - 1, 5000, np.uint64, endpoint=True))
@@ -27,5 +27,5 @@ def test_bins_around_a_range_hold_its_documents(tmp_path: Path, within: Range) -
         assert start <= inside[0] <= inside[-1] < stop
         assert stop - start - len(inside) < 20, "two bins"
         assert bins.tokens[first] == lengths[:start].sum()
-    assert bins.around(EVERYTHING) == (0, NUM_BINS)
+    assert bins.around(FULL_RANGE) == (0, NUM_BINS)
     assert bins.tokens[-1] == lengths.sum()

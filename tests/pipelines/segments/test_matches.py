@@ -7,7 +7,7 @@ import pytest
 
 from pipelines.segments import matches
 from pipelines.segments.matches import matching_rows
-from shards.range import EVERYTHING
+from shards.range import FULL_RANGE
 from shards.storage.remote import AnyPath, RemotePath
 from shards.tables import column, write_table
 
@@ -53,7 +53,7 @@ def test_rows_are_found_by_few_values_and_by_many(
         strange = rng.integers(0, 2**64, num, np.uint64)
         sought.append(np.concatenate([rng.choice(keys, num), strange, keys[[0, -1]]]))
     for values in map(np.unique, sought):
-        found = matching_rows(path, "hash", values, within=EVERYTHING)
+        found = matching_rows(path, "hash", values, within=FULL_RANGE)
         wanted = np.flatnonzero(np.isin(keys, values))
         assert found["row"].to_pylist() == wanted.tolist()
         assert column(found, "hash").tolist() == keys[wanted].tolist()

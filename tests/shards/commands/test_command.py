@@ -55,8 +55,8 @@ def test_what_may_not_be_read_is_one_paragraph(
             raise PermissionError(errno.EACCES, "Permission denied", str(path))
 
         assert exit_code(COOKING, read) == EXIT_REFUSED
-        told = f"cook: Cannot {verb} {path}: permission denied. Check its rights and those of the "
-        assert capsys.readouterr().err == f"{told}folders above it; nothing is burnt\n"
+        told = f"cook: Cannot {verb} {path}: permission denied. Check its permissions and those of"
+        assert capsys.readouterr().err == f"{told} the folders above it; nothing is burnt\n"
 
 
 @dataclass(frozen=True, kw_only=True)

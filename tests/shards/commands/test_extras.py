@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from shards.commands.extras import extras_named, missing_extra
+from shards.commands.extras import missing_extra, missing_extras_explained
 from tests.python import ROOT, python
 
 
@@ -97,6 +97,6 @@ def _as_installed(extras: configparser.SectionProxy) -> list[str]:
 )
 def test_other_errors_stay_what_they_are(error: Exception) -> None:
     assert missing_extra(error) is None
-    with pytest.raises(type(error)) as seen, extras_named():
+    with pytest.raises(type(error)) as seen, missing_extras_explained():
         raise error
     assert seen.value is error

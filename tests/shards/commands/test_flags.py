@@ -54,5 +54,7 @@ def test_a_moment_may_be_a_time_from_now() -> None:
 @pytest.mark.parametrize("read", [count, positive])
 @pytest.mark.parametrize("text", ["", "a", "1.5M", "%", "k", "1kk", "-1", "-2k", "1__0"])
 def test_no_whole_numbers(read: Callable[[str], int], text: str) -> None:
-    with pytest.raises(argparse.ArgumentTypeError, match=f"'{text}' is not a whole number from 0"):
+    with pytest.raises(
+        argparse.ArgumentTypeError, match=f"'{text}' is not a whole number of at least 0"
+    ):
         read(text)

@@ -30,5 +30,5 @@ def test_room_is_asked_for_first(
     full = shutil.disk_usage(tmp_path)._replace(free=1000)
     with patch("shards.exports.export.shutil.disk_usage", return_value=full):
         assert export(world, "numpy", tmp_path / "out") == 2
-    assert "0 MB are to be written to" in capsys.readouterr().err
+    assert "takes about 0 MB" in capsys.readouterr().err
     assert not [*tmp_path.rglob("*.npy")]

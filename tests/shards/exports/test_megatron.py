@@ -16,7 +16,7 @@ from tests.shards.conftest import EOS, GENERATION, TEXTS, build
 
 def test_nothing_to_train_on(tmp_path: Path) -> None:
     build(tmp_path, {**TEXTS, f"{GENERATION}/pile/00000": []})
-    with pytest.raises(UserError, match="there is no token to train on"):
+    with pytest.raises(UserError, match="there are no training tokens"):
         megatron_blend([f"{tmp_path}:pile"])
 
 

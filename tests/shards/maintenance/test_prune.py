@@ -7,7 +7,7 @@ import pytest
 from shards.__main__ import main
 from shards.maintenance.prune import leftovers, remove_unfinished, remove_work
 from shards.manifest import read_manifest
-from shards.storage.files import files
+from shards.storage.files import list_files
 from shards.storage.remote import RemotePath
 from tests.shards.conftest import GENERATION
 
@@ -58,16 +58,16 @@ def test_other_names_at_the_top_and_links_stay(dataset: Path, tmp_path: Path) ->
     remove_unfinished(dataset)
     remove_work(dataset / ".work")
     remove_work(dataset / ".work", "map")
-    assert sorted(files(tmp_path / "elsewhere")) == ["map/a.json"]
+    assert sorted(list_files(tmp_path / "elsewhere")) == ["map/a.json"]
     assert (tmp_path / "elsewhere" / UNFINISHED).exists()
 
 
 def test_unfinished_files_go_alone(dataset: Path) -> None:
     names = [UNFINISHED, f"{GENERATION}/wudao/{UNFINISHED}", f".work/map/{UNFINISHED}"]
     put(dataset, *names, f"mine/{UNFINISHED}", ".work/map/a.json")
-    before = sorted(files(dataset))
+    before = sorted(list_files(dataset))
     remove_unfinished(dataset)
-    assert sorted(files(dataset)) == before
+    assert sorted(list_files(dataset)) == before
     assert not any((dataset / name).exists() for name in names)
     assert (dataset / "mine" / UNFINISHED).exists()
 
@@ -77,9 +77,9 @@ def test_work_behind_a_url(remote: RemotePath) -> None:
     for name in ("map/a.json", "dedup/b.json"):
         (work / name).write(b"x")
     remove_work(work, "dedup")
-    assert sorted(files(work)) == ["map/a.json"]
+    assert sorted(list_files(work)) == ["map/a.json"]
     remove_work(work)
-    assert sorted(files(work)) == []
+    assert sorted(list_files(work)) == []
 
 
 def test_what_a_manifest_named_lately_is_left(grown: Path) -> None:

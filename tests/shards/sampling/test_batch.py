@@ -156,7 +156,7 @@ def test_damage_is_an_error_and_never_another_window(
         token = data.draw(st.sampled_from([1 << 16, 2**31 - 1, -1, -(2**31)]))
         tokens[data.draw(st.integers(0, len(tokens) - 1))] = token
         damaged = replace(whole, tokens=tokens)
-        told = rf"0\.bin is damaged: it holds token {token}, and ids go from 0 to 65535\. "
+        told = rf"0\.bin is damaged: it contains token {token}, but ids go from 0 to 65535\. "
     else:
         row = data.draw(st.integers(0, len(lengths) - 1))
         damaged = changed(whole, name, row, data.draw(ANYWHERE))

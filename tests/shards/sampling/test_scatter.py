@@ -56,8 +56,13 @@ def test_nodes_hold_everything_together(nodes: list[int], num_scatters: int) -> 
     [
         (96, 8, 3, ""),
         (10, 1, 5, ""),
-        (100, 8, 3, r"dealt to 3 ranks .* can: 99 and 102; .* 8 scatters too: 96 and 120$"),
-        (5, 8, 3, r"5 samples cannot be dealt to 3 ranks .* can: 3 and 6; .* 24$"),
+        (
+            100,
+            8,
+            3,
+            r"divided evenly among 3 ranks; .* can: 99 and 102; .* 8 scatters too: 96 and 120$",
+        ),
+        (5, 8, 3, r"5 samples cannot be divided evenly among 3 ranks; .* can: 3 and 6; .* 24$"),
         (0, 8, 3, r"0 samples cannot"),
         (60, 8, 3, r"60 samples is not .* fit: 48 and 72; numbers of scatters: 6, 10\. .*placed"),
     ],

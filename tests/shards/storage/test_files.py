@@ -17,11 +17,11 @@ from shards.storage.files import (
     atomic_write,
     crc32c,
     crc32c_of,
-    files,
+    file_size,
     json_errors_explained,
+    list_files,
     map_bytes,
     read_json,
-    size,
     write_json,
 )
 from shards.storage.remote import AnyPath
@@ -34,14 +34,14 @@ def test_a_file_appears_whole_with_its_entry(either: AnyPath) -> None:
         handle.write(b"ab")
         handle.write(np.array([1, 2], "<u2"))
         handle.write(data)
-        assert files(either) == {}
+        assert list_files(either) == {}
         assert handle.tell() == 6 + len(data)
     content = map_bytes(path)
     assert content.tobytes() == b"ab\x01\x00\x02\x00" + data.tobytes()
     assert handle.entry == FileEntry(bytes=len(content), crc32c=crc32c_of(content))
     assert crc32c(path) == handle.entry.crc32c
-    assert files(either, unfinished=True) == {"deep/er/x.bin": len(content)}
-    assert write_json(either / "y", {"k": 1}).bytes == size(either / "y")
+    assert list_files(either, unfinished=True) == {"deep/er/x.bin": len(content)}
+    assert write_json(either / "y", {"k": 1}).bytes == file_size(either / "y")
     assert read_json(either / "y") == {"k": 1}
 
 
@@ -112,7 +112,7 @@ def test_a_disk_that_fills_up_at_the_end_leaves_nothing(
 )
 def test_what_python_reads_and_no_file_of_ours_has(tmp_path: Path, text: str, why: str) -> None:
     (tmp_path / "x.json").write_text(text)
-    with pytest.raises(DamageError, match=rf"x\.json holds no valid JSON \(.*{why}") as raised:
+    with pytest.raises(DamageError, match=rf"x\.json is not valid JSON \(.*{why}") as raised:
         read_json(tmp_path / "x.json")
     assert len(str(raised.value)) < 500
 
@@ -129,7 +129,9 @@ def test_odd_shapes_are_damage(tmp_path: Path) -> None:
     values: list[object] = [None, 1, [], {}, {"a": 1}, {"a": []}, {"a": [{}]}, {"a": [{"b": "x"}]}]
     for value in values:
         with (
-            pytest.raises(DamageError, match=r"x\.json does not hold what .*\): mend it\.$"),
+            pytest.raises(
+                DamageError, match=r"x\.json does not have the content that .*\): mend it\.$"
+            ),
             json_errors_explained(tmp_path / "x.json", "mend it"),
         ):
             assert int(value["a"][0]["b"]) < 0  # type: ignore[index,call-overload]
@@ -141,6 +143,6 @@ def test_odd_shapes_are_damage(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_is_damage(either: AnyPath) -> None:
-    for read in (read_json, size, map_bytes, crc32c):
+    for read in (read_json, file_size, map_bytes, crc32c):
         with pytest.raises(DamageError, match=rf"{either}/x is missing"):
             read(either / "x")

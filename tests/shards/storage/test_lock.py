@@ -12,7 +12,7 @@ import pytest
 
 from shards.errors import UserError
 from shards.storage import lease
-from shards.storage.files import files
+from shards.storage.files import list_files
 from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath, RemotePath
 
@@ -48,7 +48,7 @@ def _settled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def held(folder: AnyPath) -> list[str]:
     """The holders whose files are there; of a folder on a disk none can be seen."""
-    return [] if isinstance(folder, Path) else list(files(folder))
+    return [] if isinstance(folder, Path) else list(list_files(folder))
 
 
 @pytest.mark.slow

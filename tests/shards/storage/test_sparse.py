@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shards.errors import DamageError
 from shards.range import Range
-from shards.storage.files import atomic_write, size
+from shards.storage.files import atomic_write, file_size
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import join_ranges
 from shards.tables import (
@@ -135,7 +135,7 @@ def test_some_rows_are_looked_up(either: AnyPath, table: pa.Table, fetched: list
     rows = np.array([39_000, 3, 20_000])
     found = lookup(either / "t", "order", column(table, "order")[rows])
     assert found.to_pydict() == table.take(rows).to_pydict()
-    assert sum(fetched) < size(either / "t")
+    assert sum(fetched) < file_size(either / "t")
 
 
 def test_runs_of_items_can_be_read(either: AnyPath) -> None:

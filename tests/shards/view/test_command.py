@@ -27,7 +27,9 @@ def test_a_port_that_is_taken(
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert main(["view", str(pristine), "--port", str(port)]) == 2
-        assert re.search(f"--port {port}: 127.0.0.1 cannot be .*in use", capsys.readouterr().err)
+        assert re.search(
+            f"--port {port}: the viewer cannot listen on .*in use", capsys.readouterr().err
+        )
     with socket.socket() as taken:
         with suppress(OSError):  # where another holds it
             taken.bind(("127.0.0.1", PORT))

@@ -54,7 +54,7 @@ def test_a_fault_of_a_page_does_not_end_the_others(
 
     client = show(hostile)
     monkeypatch.setitem(PAGES, "random", fail)
-    assert "This page has a fault (ZeroDivisionError)" in client.get("/random", status=500)
+    assert "This page failed (ZeroDivisionError)" in client.get("/random", status=500)
     assert "somewhere" in capsys.readouterr().err
     client.get("/")
 

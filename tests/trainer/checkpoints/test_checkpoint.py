@@ -5,7 +5,7 @@ import pytest
 
 from shards.errors import UserError
 from shards.records import to_json
-from shards.storage.files import FileEntry, crc32c, size, write_json
+from shards.storage.files import FileEntry, crc32c, file_size, write_json
 from tests.pipelines.privileges import without_privileges
 from tests.trainer.alone import ALONE
 from trainer.checkpoint import (
@@ -35,7 +35,8 @@ def put(
     for name in names:
         (folder / name).write_bytes(name.encode() * 10)
     files: Mapping[str, FileEntry] = {
-        name: FileEntry(bytes=size(folder / name), crc32c=crc32c(folder / name)) for name in names
+        name: FileEntry(bytes=file_size(folder / name), crc32c=crc32c(folder / name))
+        for name in names
     }
     file_list = FileList(
         version=VERSION,
