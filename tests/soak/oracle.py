@@ -167,10 +167,16 @@ def _gap(escape: re.Match[str]) -> str:
     return " " if before[-1:].isalnum() and after[:1].isalnum() else ""
 
 
+_CODE = re.compile(
+    r"</?[A-Za-z][^<>\n]{0,300}>|&lt;b(?: (?:(?!&lt;)[^\n]){0,300}?)?&gt;|^[ \t]*\"RECORDS\": ",
+    re.MULTILINE,
+)
+
+
 def _repaired(text: str) -> str:
     """Return a repaired text; the only code in texts.py are tags and a JSON field."""
     end = text.find("<") if "<" in text else len(text)
-    if re.search(r"</?[A-Za-z][^<>\n]{0,300}>|&lt;b&gt;|^[ \t]*\"RECORDS\": ", text, re.MULTILINE):
+    if _CODE.search(text):
         end = 0
     end = end if end == len(text) else text.rfind("\n", 0, end) + 1
     return ftfy.fix_text(_without_controls(unescape_html(text[:end]) + text[end:]), FTFY_CONFIG)
