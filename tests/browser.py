@@ -57,11 +57,11 @@ class Browser:
             message["sessionId"] = self._session
         os.write(self._write, json.dumps(message).encode() + b"\0")
         while True:
-            answer = self._message()
-            if answer.get("id") == number:
-                assert "error" not in answer, (method, answer["error"])
-                return answer["result"]
-            self.events.append(answer)
+            response = self._message()
+            if response.get("id") == number:
+                assert "error" not in response, (method, response["error"])
+                return response["result"]
+            self.events.append(response)
 
     def _message(self) -> dict[str, Any]:
         end = time.monotonic() + _PATIENCE
@@ -72,8 +72,8 @@ class Browser:
             assert data, "the browser has ended"
             self._pending += data
         message, _, self._pending = self._pending.partition(b"\0")
-        answer: dict[str, Any] = json.loads(message)
-        return answer
+        response: dict[str, Any] = json.loads(message)
+        return response
 
     def _next(self, since: int, method: str, **params: Any) -> dict[str, Any]:
         """Wait for an event after the first `since` ones with these parameters, and return it."""
@@ -88,9 +88,9 @@ class Browser:
     def go(self, url: str) -> None:
         """Open a URL, and wait until the page has loaded."""
         since = len(self.events)
-        answer = self.ask("Page.navigate", url=url)
-        assert not answer.get("errorText"), answer
-        self._next(since, _LIFE, name="load", loaderId=answer["loaderId"])
+        response = self.ask("Page.navigate", url=url)
+        assert not response.get("errorText"), response
+        self._next(since, _LIFE, name="load", loaderId=response["loaderId"])
 
     def click(self, selector: str) -> None:
         """Click the first element that a selector finds, and wait for the next page."""
@@ -116,9 +116,9 @@ class Browser:
 
     def evaluate(self, expression: str) -> Any:
         """Return the value of a JavaScript expression in the page."""
-        answer = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
-        assert "exceptionDetails" not in answer, answer
-        return answer["result"].get("value")
+        response = self.ask("Runtime.evaluate", expression=expression, returnByValue=True)
+        assert "exceptionDetails" not in response, response
+        return response["result"].get("value")
 
     def resize(self, width: int, height: int, *, dark: bool = False) -> None:
         """Set the size of the screen, and the color scheme."""

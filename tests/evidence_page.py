@@ -48,12 +48,12 @@ def guarantees() -> Iterator[tuple[str, str]]:
             yield " ".join(promise.split()), str(path.relative_to(ROOT))
 
 
-def record(title: str, told: str) -> None:
+def record(title: str, text: str) -> None:
     """Write results below their title on the page, and replace earlier ones."""
     text = PAGE.read_text("utf-8")
     before, _, after = text.partition(f"\n### {title}\n")
     rest = after.partition("\n### ")
-    PAGE.write_text(f"{before}\n### {title}\n\n```\n{told}\n```\n{''.join(rest[1:])}", "utf-8")
+    PAGE.write_text(f"{before}\n### {title}\n\n```\n{text}\n```\n{''.join(rest[1:])}", "utf-8")
 
 
 if __name__ == "__main__":

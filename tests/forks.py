@@ -167,16 +167,16 @@ def wait_or_kill(started: RunningJob) -> int:
     return started.code
 
 
-def _request(package: str, asked: Mapping[str, Any]) -> int | None:
+def _request(package: str, query: Mapping[str, Any]) -> int | None:
     """Send a request to the server of a package, and return its answer."""
     if package not in _servers:
         with _connect(package) as connection:
             _servers[package] = connection.makefile("rw")  # which keeps it open
     stream = _servers[package]
-    stream.write(json.dumps(asked) + "\n")
+    stream.write(json.dumps(query) + "\n")
     stream.flush()
-    answer: int | None = json.loads(stream.readline())
-    return answer
+    reply: int | None = json.loads(stream.readline())
+    return reply
 
 
 _servers: dict[str, IO[str]] = {}
@@ -244,9 +244,9 @@ def _serve_client(package: str, connection: socket.socket) -> int:
             for number, line in enumerate(stream):
                 if not number:  # tests without commands of the package need none of it
                     import_package(package)
-                asked = json.loads(line)
-                answer = _wait_for_child(**asked) if "pid" in asked else _fork_job(Job(**asked))
-                stream.write(f"{json.dumps(answer)}\n")
+                query = json.loads(line)
+                reply = _wait_for_child(**query) if "pid" in query else _fork_job(Job(**query))
+                stream.write(f"{json.dumps(reply)}\n")
                 stream.flush()
         finally:
             os._exit(1)

@@ -16,6 +16,6 @@ def python(*words: object, at: Path, **env: str) -> subprocess.CompletedProcess[
         env={**os.environ, "PYTHONPATH": str(ROOT), **env},
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         check=False,
     )

@@ -38,7 +38,7 @@ def test_images_are_pinned_and_workers_have_the_beam_of_the_driver() -> None:
         assert word not in TEXT, "no address of a registry"
 
 
-def test_what_is_installed_can_be() -> None:
+def test_the_extras_that_images_install_exist() -> None:
     setup = configparser.ConfigParser()
     setup.read(ROOT / "setup.cfg")
     assert len(INSTALLS) == len(STAGES)
@@ -51,7 +51,7 @@ def test_what_is_installed_can_be() -> None:
     assert "train" in INSTALLS[1]
 
 
-def test_what_installing_needs_is_sent_to_the_builder() -> None:
+def test_the_build_context_has_the_files_of_the_installation() -> None:
     first, *lines = (ROOT / ".dockerignore").read_text().splitlines()
     assert first == "*", ".ci/chroot sends what is named after it"
     kept = [line[1:] for line in lines if line[0] == "!"]
@@ -60,7 +60,7 @@ def test_what_installing_needs_is_sent_to_the_builder() -> None:
     assert needed | {"pipelines", "shards", "trainer"} <= set(kept)
 
 
-def test_the_trainer_starts_with_a_script_that_is_there() -> None:
+def test_the_entrypoint_of_the_trainer_exists() -> None:
     found = re.search(r'^ENTRYPOINT \["(.+)"\]$', TEXT, re.MULTILINE)
     assert found is not None
     assert os.access(ROOT / found[1], os.X_OK)

@@ -42,7 +42,7 @@ def test_commands_that_a_page_names_exist() -> None:
     assert named - {"wudoa"} <= {*COMMANDS, "completion", "run", "shards"}
 
 
-def test_what_pages_import_from_a_package_is_public() -> None:
+def test_names_that_pages_import_are_public() -> None:
     imported = [names for page in PAGES for names in FACE.findall(page.read_text("utf-8"))]
     assert len(imported) > 8
     for package, names in imported:
@@ -122,7 +122,7 @@ of_python_3_11 = pytest.mark.skipif(
     ],
     ids=["loading", "dataset"],
 )
-def test_a_page_shows_what_its_commands_say(
+def test_a_page_shows_the_output_of_its_commands(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -141,9 +141,9 @@ def test_a_page_shows_what_its_commands_say(
     for command, words in shown:
         # The bytes of tables depend on pyarrow's version, the speed on the machine.
         lines = (re.sub(r"^ *[\d,]+  (?=\S)", "…", line) for line in command.shown)
-        told = (re.sub(r"[\d,]+ bytes, \d+ MB/s", "…", line) for line in lines)
+        counts = (re.sub(r"[\d,]+ bytes, \d+ MB/s", "…", line) for line in lines)
         assert shards.__main__.main(words[3:]) == 0
-        Command(command.text, tuple(told)).check(capsys.readouterr().out)
+        Command(command.text, tuple(counts)).check(capsys.readouterr().out)
     if page == DATASET:
         check_script((ROOT / page).read_text("utf-8"), capsys)
 
@@ -162,5 +162,5 @@ def check_script(page: str, capsys: pytest.CaptureFixture[str]) -> None:
 
 
 @pytest.mark.parametrize("made", [flags_page, evidence_page], ids=["flags", "evidence"])
-def test_a_generated_page_is_what_its_module_writes(made: Any) -> None:
+def test_a_generated_page_is_up_to_date(made: Any) -> None:
     assert made.page() == made.PAGE.read_text("utf-8"), f"python -m {made.__name__} --write"

@@ -13,7 +13,7 @@ WITH_TORCH = pytest.param("trainer", marks=pytest.mark.slow)
 
 
 @pytest.mark.parametrize("package", ["pipelines", "shards", WITH_TORCH])
-def test_every_public_name_is_there_and_typed(package: str) -> None:
+def test_every_public_name_exists_and_is_typed(package: str) -> None:
     module = importlib.import_module(package)
     public = {*module.__all__}
     for name in public:
@@ -41,7 +41,9 @@ def test_every_public_name_is_there_and_typed(package: str) -> None:
         ("trainer", {"torch", "apache_beam", "deepspeed"}, "Decoding"),
     ],
 )
-def test_a_package_loads_what_is_used(package: str, light: set[str], used: str) -> None:
+def test_a_package_imports_only_modules_that_are_used(
+    package: str, light: set[str], used: str
+) -> None:
     script = (
         f"import sys, {package}; loaded = {light!r} & {{*sys.modules}}; {package}.{used}; "
         f"print(loaded, {package}.{used}.__name__)"

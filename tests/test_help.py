@@ -36,12 +36,12 @@ MISTYPED = (
 def test_nothing_heavy_is_loaded(words: str, code: int) -> None:
     done = python("-X", "importtime", "-m", *words.split(), at=ROOT)
     assert done.returncode == code, done.stderr
-    said = (
+    pattern = (
         rf"^{words.split(maxsplit=1)[0]}: unknown flag --\w+: did you mean --"
         if code
         else "^usage: python"
     )
-    assert re.search(said, done.stderr if code else done.stdout, re.MULTILINE)
+    assert re.search(pattern, done.stderr if code else done.stdout, re.MULTILINE)
     imports = re.findall(r"^import time:.*\| *(\w+)", done.stderr, re.MULTILINE)
     assert "argparse" in imports
     assert {*imports}.isdisjoint(HEAVY)

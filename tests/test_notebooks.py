@@ -29,7 +29,7 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.name)
-def test_a_notebook_shows_what_it_holds(path: Path, own_folder: Path) -> None:
+def test_a_notebook_gives_its_output(path: Path, own_folder: Path) -> None:
     held = nbformat.read(path, as_version=4)
     ran = executed(path, own_folder)
     for cell, again in zip(held.cells, ran.cells, strict=True):

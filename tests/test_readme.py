@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from tests import forks
+from tests.python import ROOT, python
 
-ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "README.zh.md")
 _OF_THE_CHECKOUT = {"git", "make"}
 """Programs of commands that make a checkout, install it, or run the Makefile."""
@@ -137,14 +137,7 @@ def test_the_commands_of_the_page_run_one_after_the_other(tmp_path: Path) -> Non
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL)
     assert len(blocks) == 2
     script = "\n".join(["model = lambda *tensors: print(*tensors[0].shape)", *blocks])
-    printed = subprocess.run(
-        [sys.executable, "-c", script],
-        cwd=place,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    printed = python("-c", script, at=place).stdout
     shown = re.findall(r"^# (.*)$", script, re.MULTILINE)
     assert len(shown) == 1
     assert printed.splitlines() == ["8 512"] * 10 + shown

@@ -154,14 +154,14 @@ def hostile(seed: int) -> str:
     return f"x{choices.choice(HOSTILE)}{''.join(signs)}y"
 
 
-def acting(text: str) -> set[str]:
+def control_characters(text: str) -> set[str]:
     """Return the control characters of a text, except line breaks and tabs."""
     kinds = ("Cc", "Cf", "Cs", "Zl", "Zp")
     return {sign for sign in text if unicodedata.category(sign) in kinds} - {"\n", "\t"}
 
 
 @EACH
-def test_no_option_shows_what_acts_or_writes_a_secret(
+def test_no_option_prints_control_characters_or_writes_a_secret(
     number: int,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -176,7 +176,7 @@ def test_no_option_shows_what_acts_or_writes_a_secret(
         monkeypatch.setattr(sys, "argv", [module, *argv])
         code = run(module, argv)
         shown = capfd.readouterr()
-        assert acting(shown.out + shown.err) == set(), argv
+        assert control_characters(shown.out + shown.err) == set(), argv
         if code or secret:
             assert (code, shown.err.count("\n")) == (EXIT_REFUSED, 1), argv
             assert len(shown.err) > 20
@@ -186,16 +186,16 @@ def test_no_option_shows_what_acts_or_writes_a_secret(
             assert traces(tmp_path, secret) == []
 
 
-def test_a_word_that_is_no_utf8_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_argument_that_is_not_utf8_is_refused(capfd: pytest.CaptureFixture[str]) -> None:
     for argv in (["inspect", "d\udcff"], ["remove", "d", "--id", "\udcff\x1b", "--dry-run"]):
         assert shards.__main__.main(argv) == EXIT_REFUSED
         shown = capfd.readouterr().err
-        assert acting(shown) == set()
+        assert control_characters(shown) == set()
         assert re.search(r"the argument \S*\\xff\S* is not UTF-8: rename the file or folder", shown)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_command_shows_what_acts_of_a_dataset(
+def test_no_command_prints_control_characters_of_a_dataset(
     seed: int, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     numbers = itertools.count(1000 * seed)
@@ -219,12 +219,12 @@ def test_no_command_shows_what_acts_of_a_dataset(
         words = [str(tmp_path / "d") if word == "d" else word for word in argv]
         assert shards.__main__.main(words) == code, argv
         shown = capfd.readouterr()
-        assert acting(shown.out + shown.err) == set(), argv
+        assert control_characters(shown.out + shown.err) == set(), argv
         assert len(shown.out + shown.err) > 20
 
 
 @pytest.mark.slow
-def test_no_run_shows_what_acts_of_names_and_texts(tmp_path: Path) -> None:
+def test_no_run_prints_control_characters_of_names_and_texts(tmp_path: Path) -> None:
     names = [hostile(seed).replace("/", "") for seed in range(9)]
     folder = tmp_path / names[0] / names[1]
     folder.mkdir(parents=True)
@@ -242,8 +242,8 @@ def test_no_run_shows_what_acts_of_names_and_texts(tmp_path: Path) -> None:
         done = python(*command, tmp_path / "d", *plan, at=tmp_path)
         shown = done.stdout + done.stderr
         assert done.returncode == 0, shown
-        assert acting(shown) == set()
+        assert control_characters(shown) == set()
     page = (tmp_path / "d" / "report.html").read_text("utf-8")
-    assert acting(page) == set()
+    assert control_characters(page) == set()
     assert visible(names[6]) in html.unescape(page)
     assert json.loads((tmp_path / "d" / "report.json").read_text("utf-8"))

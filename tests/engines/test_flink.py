@@ -1,7 +1,5 @@
 """Jobs on Flink: slots, processes, errors."""
 
-import subprocess
-import sys
 from collections import defaultdict
 from collections.abc import Sequence
 from pathlib import Path
@@ -9,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from tests.engines.inputs import write
-from tests.engines.runs import COMMON, ROOT, completed_run
+from tests.engines.runs import COMMON, completed_run
+from tests.python import ROOT, python
 
 FILTER = """
 import os
@@ -47,14 +46,11 @@ def test_a_user_error_of_a_plan_comes_through_flink_word_for_word(
     source = tmp_path / "in.jsonl"
     good, bad = '{"title": "a", "content": "A text."}', '{"title": 1}'
     source.write_text(f"[{', '.join([good, *[bad] * 40])}]")
-    command = [sys.executable, "-m", "pipelines.wudao", *COMMON, "--input", source]
+    command = ["-m", "pipelines.wudao", *COMMON, "--input", source]
     said = []
     for number, flags in enumerate(([], [*job_server])):
         output = tmp_path / "out"
-        done = subprocess.run(
-            [*command, "--output", output, *flags],
-            cwd=ROOT, capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = python(*command, "--output", output, *flags, at=ROOT)
         assert done.returncode == 2, (number, done.stderr)
         said.append(done.stderr.splitlines()[-1])
     assert "cannot be read" in said[0]

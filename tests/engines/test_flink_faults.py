@@ -74,7 +74,9 @@ def check_finishes(run: Run, reference: Run, cluster: Cluster) -> None:
     check_metrics(cluster.counts("corpusmill out"), report)
 
 
-def test_a_python_worker_is_killed_in_the_map(run: Run, cluster: Cluster, reference: Run) -> None:
+def test_a_python_worker_is_killed_while_it_processes_splits(
+    run: Run, cluster: Cluster, reference: Run
+) -> None:
     manager = in_the_middle(run, cluster, "map")
     busiest = max(manager.workers(), key=lambda worker: sum(worker.cpu_times()[:2]))
     busiest.kill()

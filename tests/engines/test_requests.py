@@ -90,7 +90,7 @@ class Case:
     ],
     ids=lambda case: f"{case.level} {case.dedup}",
 )
-def test_a_run_asks_a_server_for_no_more_than_it_needs(
+def test_the_numbers_of_requests_and_bytes_of_a_run(
     log: Path, tmp_path: Path, fetched: list[int], monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
     scale_down(monkeypatch, case.level)

@@ -112,7 +112,7 @@ def test_a_missing_bucket_or_path_is_reported(url: str, message: str) -> None:
 
 
 @pytest.mark.usefixtures("s3")
-def test_a_folder_without_matches_says_what_it_holds() -> None:
+def test_the_error_for_a_folder_without_matches_lists_its_files() -> None:
     with pytest.raises(
         UserError, match=r"No file in s3://corpora/web matches '\*.zst'; it holds 2026/part-10.json"
     ):
@@ -136,7 +136,7 @@ NOBODY = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1"}
         (NOBODY, rf"web.* cannot be read \(Could not connect.*\)\. {ADVICE}"),
     ],
 )
-def test_what_keeps_a_bucket_closed_is_reported_and_no_secret_shown(
+def test_access_errors_are_reported_without_secrets(
     monkeypatch: pytest.MonkeyPatch, url: str, variables: dict[str, str], message: str
 ) -> None:
     for name, value in variables.items():

@@ -27,6 +27,7 @@ from tests.engines.faulty_proxy import CUT_ANSWER, CUT_UPLOAD, FAULTS, Proxy, Re
 from tests.engines.s3_server import ACCESS, NEEDED, SECRET, as_s3, serve_s3
 from tests.nightly import a_few
 from tests.pipelines.runs import content, cut_sample
+from tests.python import ROOT, python
 
 pytestmark = NEEDED
 
@@ -72,19 +73,18 @@ def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 
 def command(output: str, *flags: str, source: str = "s3://bucket/in") -> list[str]:
     paths = ("--input", source, "--output", output)
-    return [sys.executable, "-m", "pipelines.wudao", *paths, *FLAGS, *flags]
+    return ["-m", "pipelines.wudao", *paths, *FLAGS, *flags]
 
 
 def run(output: str, *flags: str, **source: str) -> "subprocess.CompletedProcess[str]":
-    words = command(output, *flags, **source)
-    return subprocess.run(words, capture_output=True, text=True, check=False)
+    return python(*command(output, *flags, **source), at=ROOT)
 
 
 def stored(folder: Path, name: str) -> dict[str, str]:
     return content(folder / "bucket" / name)
 
 
-def test_the_dataset_is_that_of_a_disk_and_each_file_is_written_once(
+def test_the_dataset_has_the_bytes_of_one_on_disk_and_each_file_is_written_once(
     folder: Path, environment: Proxy, expected: dict[str, str]
 ) -> None:
     done = run("s3://bucket/plain", "--workers", "2")
@@ -103,7 +103,7 @@ def test_the_dataset_is_that_of_a_disk_and_each_file_is_written_once(
 
 
 @pytest.mark.usefixtures("environment")
-def test_credentials_are_nowhere(folder: Path) -> None:
+def test_credentials_are_neither_printed_nor_written(folder: Path) -> None:
     done = run("s3://bucket/secrets", "--keep-segments")
     assert done.returncode == 0, done.stderr
     written = [path for path in (folder / "bucket" / "secrets").rglob("*") if path.is_file()]
@@ -150,7 +150,7 @@ def test_storage_that_keeps_failing_is_reported(
 ) -> None:
     monkeypatch.setattr(addresses, "WAITS", (0.01,) * 6)
     name = f"down{len(message)}"
-    flags = command(f"s3://bucket/{name}")[3:]
+    flags = command(f"s3://bucket/{name}")[2:]
     environment.fault = fault
     from pipelines.job.command import completed  # noqa: PLC0415 - commands import it late, too
 
@@ -171,7 +171,7 @@ def test_killed_anywhere_the_same_command_continues(
 ) -> None:
     name = re.sub(r"\W", "", pattern)
     driver = subprocess.Popen(
-        command(f"s3://bucket/{name}"),
+        [sys.executable, *command(f"s3://bucket/{name}")],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,
@@ -199,12 +199,14 @@ def test_killed_anywhere_the_same_command_continues(
 
 
 @pytest.mark.usefixtures("environment")
-def test_parts_that_are_mapped_at_the_same_time_make_the_bytes_of_one_run(
+def test_parts_that_run_at_the_same_time_give_the_bytes_of_one_run(
     folder: Path, expected: dict[str, str]
 ) -> None:
     output = "s3://bucket/parts"
     started = [
-        subprocess.Popen(command(output, "--part", share), stderr=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, *command(output, "--part", share)], stderr=subprocess.PIPE, text=True
+        )
         for share in ("1/4", "2/4,3/4")
     ]
     outputs = [process.communicate(timeout=300)[1] for process in started]

@@ -65,7 +65,7 @@ def reference(folder: Path, commands: Mapping[str, Sequence[object]]) -> Callabl
     "corpus",
     ["mixed", "wudao", *(pytest.param(x, marks=pytest.mark.nightly) for x in ("pile", "fineweb"))],
 )
-def test_the_reference_has_many_tasks_and_duplicates(
+def test_the_reference_has_many_items_and_duplicates(
     reference: Callable[[str], Run], corpus: str
 ) -> None:
     report = reference(corpus).report()

@@ -34,7 +34,7 @@ def busiest(processes: Sequence[psutil.Process]) -> psutil.Process:
 
 
 @pytest.mark.parametrize("victims", ["workers", "executors"])
-def test_a_process_is_killed_in_the_map(
+def test_a_process_is_killed_while_it_processes_splits(
     run: Run,
     spark_cluster: spark.Cluster,
     flags: Sequence[object],

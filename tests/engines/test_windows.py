@@ -158,7 +158,7 @@ def test_a_killed_worker_and_a_killed_task_manager_cost_nothing(
 
 
 @pytest.mark.nightly
-def test_a_job_goes_on_without_its_driver(
+def test_a_job_continues_without_its_driver(
     cluster: Cluster, flink: Sequence[object], tmp_path: Path
 ) -> None:
     output, start, windows = tmp_path / "out", next_window(), 4

@@ -22,7 +22,7 @@ def said_by(*words: object, cwd: Path) -> str:
 
 
 @pytest.mark.slow
-def test_the_page_shows_what_the_regular_expression_drops(tmp_path: Path) -> None:
+def test_the_page_shows_the_output_of_the_filter(tmp_path: Path) -> None:
     said = said_by("-m", "pipelines.wudao", "--filter", "no_ads:no_ads", cwd=tmp_path)
     shown = re.search(r"--filter no_ads:no_ads\n…\n(.*?)…\n```", PAGE.read_text(), re.DOTALL)
     assert shown is not None

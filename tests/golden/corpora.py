@@ -46,15 +46,19 @@ def _written(text: str, language: str) -> bool:
 def write_file(path: Path, content: bytes | str) -> None:
     """Write a file, compressed as its ending says, with the same bytes every time."""
     data = content.encode() if isinstance(content, str) else content
-    packed = {
-        ".gz": lambda: _gzip(data),
-        ".zst": lambda: zstandard.ZstdCompressor(level=3).compress(data),
-        ".bz2": lambda: bz2.compress(data),
-        ".xz": lambda: lzma.compress(data),
-    }
     path.parent.mkdir(parents=True, exist_ok=True)
-    ending = path.suffix.lower()
-    path.write_bytes(packed[ending]() if ending in packed else data)
+    path.write_bytes(compressed(data, path.suffix.lower()))
+
+
+def compressed(data: bytes, ending: str) -> bytes:
+    """Return data in the format of a file name ending, which may be that of no archive."""
+    compressors: Mapping[str, Callable[[bytes], bytes]] = {
+        ".gz": _gzip,
+        ".zst": zstandard.compress,
+        ".bz2": bz2.compress,
+        ".xz": lzma.compress,
+    }
+    return compressors.get(ending, bytes)(data)
 
 
 def _gzip(data: bytes) -> bytes:
@@ -202,10 +206,7 @@ def packed(folder: Path) -> None:
 
 def _packed_line(kind: str, name: str) -> bytes:
     text = " ".join(f"{name} says word {number}" for number in range(40))
-    line = json.dumps({"id": name, "text": text}).encode() + b"\n"
-    if kind == "zst":
-        return zstandard.ZstdCompressor(level=3).compress(line)
-    return {"gz": _gzip, "bz2": bz2.compress, "xz": lzma.compress}[kind](line)
+    return compressed(json.dumps({"id": name, "text": text}).encode() + b"\n", f".{kind}")
 
 
 def write_raw(path: Path, content: bytes) -> None:
@@ -216,7 +217,7 @@ def write_raw(path: Path, content: bytes) -> None:
 
 # ---- limits of a record -------------------------------------------------------------------------
 
-_MOST = 200
+_LIMIT = 200
 
 
 def _record_of_size(size: int, name: str) -> bytes:
@@ -225,17 +226,17 @@ def _record_of_size(size: int, name: str) -> bytes:
     return json_line({"id": name, "text": ("word " * size)[: size - len(bare) - 1] + "."})
 
 
-def _records_around_limit(most: int) -> list[bytes]:
-    sizes = (most - 1, most, most + 1, 60, 5 * most, most, most + 1)
+def _records_around_limit(limit: int) -> list[bytes]:
+    sizes = (limit - 1, limit, limit + 1, 60, 5 * limit, limit, limit + 1)
     return [_record_of_size(size, f"{at}-of-{size}") for at, size in enumerate(sizes)]
 
 
 def size_limits(folder: Path) -> None:
     """Write records on both sides of a size limit, in all formats and for a custom corpus."""
     copy_scripts("narrow_own.py")(folder)
-    records = _records_around_limit(_MOST)
+    records = _records_around_limit(_LIMIT)
     write_json_array(folder / "narrow/a.json", records)
-    write_json_array(folder / "narrow/harmed.json", _invalid_records(_MOST))
+    write_json_array(folder / "narrow/harmed.json", _invalid_records(_LIMIT))
     write_file(folder / "narrow/a.jsonl", b"\n".join(records))
     write_file(folder / "narrow/b.jsonl", b"\n".join(records[:-1]))
     write_file(folder / "huge/a.jsonl", b"\n".join([_record_of_size(70_000, "huge"), *records[:2]]))
@@ -250,12 +251,12 @@ def size_limits(folder: Path) -> None:
     write_file(folder / "own/a.own", "\n".join(owned) + "\n")
 
 
-def _invalid_records(most: int) -> list[bytes]:
+def _invalid_records(limit: int) -> list[bytes]:
     """Return invalid and valid records, as long as the limit and a byte more or less."""
     found = []
-    for size in (most - 1, most, most + 1):
+    for size in (limit - 1, limit, limit + 1):
         whole = _record_of_size(size, f"harmed-{size}")
-        found += [whole.replace(b": ", b"; ", 1), _record_of_size(most - 9, f"after-{size}")]
+        found += [whole.replace(b": ", b"; ", 1), _record_of_size(limit - 9, f"after-{size}")]
     return found
 
 
@@ -413,24 +414,24 @@ def _zhidao() -> list[Record]:
     def one(title: object, best: object, *others: object) -> Record:
         return {"title": title, "best_answer": best, "other_answers": [*others]}
 
-    def said(size: int) -> Record:
+    def answer(size: int) -> Record:
         return {"content": _text_of_size(size, "said")}
 
     return [
-        one("best 10", said(10)),
-        one("best 11", said(11)),
-        one("others", said(12), said(100), said(101), {}, {"content": None}),
-        one("others of 11 and 12", {}, said(11), said(12)),
-        one("best 4 and 5", said(4), said(5)),
-        one("", said(50)),
-        one(None, said(50)),
+        one("best 10", answer(10)),
+        one("best 11", answer(11)),
+        one("others", answer(12), answer(100), answer(101), {}, {"content": None}),
+        one("others of 11 and 12", {}, answer(11), answer(12)),
+        one("best 4 and 5", answer(4), answer(5)),
+        one("", answer(50)),
+        one(None, answer(50)),
         one("no answers", {}),
         {"title": "nothing"},
         {"title": "no list", "other_answers": {"content": "x"}},
         {"title": "no mapping", "other_answers": ["x"]},
         one("wrong best", "text"),
-        one(7, said(50)),
-        {**one("about", said(50)), "content": "问" * 101},
+        one(7, answer(50)),
+        {**one("about", answer(50)), "content": "问" * 101},
     ]
 
 
@@ -569,15 +570,15 @@ def _fields() -> list[Record]:
 # ---- days that arrive ---------------------------------------------------------------------------
 
 
-def _page(at: int, **more: object) -> dict[str, Any]:
+def page(at: int, *, query: str = "", **more: object) -> dict[str, Any]:
     """Return an article with a URL."""
-    (page,) = articles(1, first=at)
+    (article,) = articles(1, first=at)
     host = "a.org" if at % 5 == 0 else "b.org"
-    return {**page, "id": f"page-{at}", "url": f"https://{host}/{at}", **more}
+    return {**article, "id": f"page-{at}", "url": f"https://{host}/{at}{query}", **more}
 
 
 def first_day(folder: Path) -> None:
-    pages = [_page(at) for at in range(40)]
+    pages = [page(at) for at in range(40)]
     short = [{"id": "short", "url": "https://c.org/s", "title": "s", "text": "A short text."}]
     write_jsonl(folder / "in/a.jsonl", [*pages[:25], *short])
     write_jsonl(folder / "in/b.jsonl", [*pages[25:], {**pages[3], "id": "copy-of-3"}])
@@ -586,19 +587,19 @@ def first_day(folder: Path) -> None:
 def second_day(folder: Path) -> None:
     """Write new pages, and pages of the first day: equal, with other white space, or similar."""
     known = [
-        _page(5, id="same-as-5"),
-        {**_page(6, id="blanks-of-6"), "text": _page(6)["text"].replace(" ", "  ")},
-        {**_page(7, id="near-7"), "text": _page(7)["text"] + " The end."},
-        {**_page(8, id="half-of-8"), "text": _page(8)["text"][:150]},
+        page(5, id="same-as-5"),
+        {**page(6, id="blanks-of-6"), "text": page(6)["text"].replace(" ", "  ")},
+        {**page(7, id="near-7"), "text": page(7)["text"] + " The end."},
+        {**page(8, id="half-of-8"), "text": page(8)["text"][:150]},
         {"id": "short-again", "url": "", "title": "s", "text": "A short text."},
     ]
-    write_jsonl(folder / "in/c.jsonl", [*(_page(at) for at in range(40, 60)), *known])
+    write_jsonl(folder / "in/c.jsonl", [*(page(at) for at in range(40, 60)), *known])
 
 
 def extend_file(folder: Path) -> None:
     """Append a page to a file that the dataset has."""
     path = folder / "in/b.jsonl"
-    path.write_bytes(path.read_bytes() + json_line(_page(60, id="added")) + b"\n")
+    path.write_bytes(path.read_bytes() + json_line(page(60, id="added")) + b"\n")
 
 
 def hide_file(folder: Path) -> None:
@@ -641,21 +642,21 @@ def names_to_remove(folder: Path) -> None:
 
 def removed_texts_again(folder: Path) -> None:
     """Write a file with removed texts, one of them slightly changed, and new ones."""
-    near = {**_page(1, id="near-1-again"), "text": _page(1)["text"] + " And on."}
-    pages = [_page(1, id="1-again"), near, _page(2, id="2-again"), _page(61), _page(62)]
+    near = {**page(1, id="near-1-again"), "text": page(1)["text"] + " And on."}
+    pages = [page(1, id="1-again"), near, page(2, id="2-again"), page(61), page(62)]
     write_jsonl(folder / "in/d.jsonl", pages)
 
 
 def erased_texts_again(folder: Path) -> None:
     """Write a file with the text of an erased page, and a new one."""
-    write_jsonl(folder / "in/e.jsonl", [_page(1, id="1-once-more"), _page(63)])
+    write_jsonl(folder / "in/e.jsonl", [page(1, id="1-once-more"), page(63)])
 
 
 def compacted_texts_again(folder: Path) -> None:
     """Write a file with texts of compacted generations, similar ones, and a new one."""
-    near = [{**_page(at, id=f"near-{at}"), "text": _page(at)["text"] + " So."} for at in (11, 45)]
-    known = [_page(12, id="same-as-12"), _page(46, id="same-as-46")]
-    write_jsonl(folder / "in/e.jsonl", [*known, *near, _page(64)])
+    near = [{**page(at, id=f"near-{at}"), "text": page(at)["text"] + " So."} for at in (11, 45)]
+    known = [page(12, id="same-as-12"), page(46, id="same-as-46")]
+    write_jsonl(folder / "in/e.jsonl", [*known, *near, page(64)])
 
 
 def copy_scripts(*names: str) -> Callable[[Path], None]:

@@ -1,18 +1,17 @@
 """A small corpus with each kind of record that pages, calls and estimates show."""
 
 import shutil
+from functools import partial
 from pathlib import Path
 from typing import Any
 
-from tests.golden.corpora import articles, copy_scripts, write_file, write_jsonl
+from tests.golden.corpora import articles, copy_scripts, page, write_file, write_jsonl
 
 _SIGNS = "Signs: 😀 é \u202e turned \u200b thin \t tab <b>bold</b> & \"quoted\" 'too' </div> 汉字"
 
 
-def _page(at: int, **more: Any) -> dict[str, Any]:
-    (page,) = articles(1, first=at)
-    host = "a.org" if at % 5 == 0 else "b.org"
-    return {**page, "id": f"page-{at}", "url": f"https://{host}/{at}?q=1&r=2", **more}
+_page = partial(page, query="?q=1&r=2")
+"""Return an article with a URL that has a query."""
 
 
 def first_day(folder: Path) -> None:

@@ -71,10 +71,10 @@ def masked(lines: list[str], folder: Path, root: Path) -> list[str]:
 
 
 def _masked(line: str, folder: Path, root: Path) -> str:
-    said = line.replace(str(folder), ".").replace(str(root), "ROOT")
+    text = line.replace(str(folder), ".").replace(str(root), "ROOT")
     for pattern, instead in _MASKS:
-        said = re.sub(pattern, instead, said)
-    return said.rstrip()
+        text = re.sub(pattern, instead, text)
+    return text.rstrip()
 
 
 def _unnamed(name: str) -> str:
@@ -115,11 +115,11 @@ def _dataset(dataset: Path) -> dict:
 def _without(value: object, keys: Sequence[str]) -> object:
     """Return a value without some keys, and with each list of files as two totals."""
     if isinstance(value, dict):
-        return {key: _without(held, keys) for key, held in value.items() if key not in keys}
+        return {key: _without(item, keys) for key, item in value.items() if key not in keys}
     if isinstance(value, list):
-        if value and all(isinstance(held, dict) and {"path", "rows"} <= {*held} for held in value):
-            return f"{len(value)} files, {sum(held['rows'] for held in value)} rows"
-        return [_without(held, keys) for held in value]
+        if value and all(isinstance(item, dict) and {"path", "rows"} <= {*item} for item in value):
+            return f"{len(value)} files, {sum(item['rows'] for item in value)} rows"
+        return [_without(item, keys) for item in value]
     return _unnamed(value) if isinstance(value, str) else value
 
 
@@ -223,5 +223,5 @@ def to_json(value: object, depth: int = 0) -> str:
             for key in sorted(value)
         ]
         return "{\n" + ",\n".join(lines) + "\n" + " " * depth + "}"
-    inner = ",\n".join(pad + to_json(held, depth + 1) for held in value)
+    inner = ",\n".join(pad + to_json(item, depth + 1) for item in value)
     return "[\n" + inner + "\n" + " " * depth + "]"

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -24,20 +25,18 @@ class _Text(HTMLParser):
         self._label: list[str] = []
         self._silent = 0
 
-    def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
-        given = dict(attributes)
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        attrs = dict(attrs)
         self._silent += tag in ("nav", "style")
         if tag == "a":
-            self._to, self._label = given.get("href") or "", []
-            self._say(*(f"{{{given[name]}}}" for name in ("title", "class") if given.get(name)))
-        if tag in ("input", "progress", "meta") and given.get("name") != "viewport":
+            self._to, self._label = attrs.get("href") or "", []
+            self._say(*(f"{{{attrs[name]}}}" for name in ("title", "class") if attrs.get(name)))
+        if tag in ("input", "progress", "meta") and attrs.get("name") != "viewport":
             names = ("type", "name", "value", "max", "http-equiv", "content", "charset")
-            said = (f"{name}={given[name]}" for name in names if given.get(name) is not None)
-            self._say(f"[{' '.join(said)}]")
+            self._say(f"[{_shown(attrs, names)}]")
         if tag in ("form", "select", "option", "details"):
             names = ("action", "name", "value", "selected", "open")
-            said = (f"{name}={given[name]}" for name in names if given.get(name) is not None)
-            self._say(f"({tag} {' '.join(said)})")
+            self._say(f"({tag} {_shown(attrs, names)})")
 
     def handle_endtag(self, tag: str) -> None:
         if tag == "a":
@@ -57,6 +56,10 @@ class _Text(HTMLParser):
     def _say(self, *words: str) -> None:
         if not self._silent:
             self._row += words
+
+
+def _shown(attrs: Mapping[str, str | None], names: Sequence[str]) -> str:
+    return " ".join(f"{name}={attrs[name]}" for name in names if attrs.get(name) is not None)
 
 
 def lines_of(page: str) -> list[str]:

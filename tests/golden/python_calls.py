@@ -44,7 +44,7 @@ def made() -> None:
         "keep_dropped": True,
         "max_reject_rate": 1,
     }
-    asked: Mapping[str, Mapping[str, Any]] = {
+    calls: Mapping[str, Mapping[str, Any]] = {
         "first": first,
         "again": first,
         "other": {**first, "seed": 3},
@@ -63,7 +63,7 @@ def made() -> None:
         "a share": {"input": "in", "part": "1/2", "tokenizer": _TOKENIZER},
         "no tokenizer": {"input": "in"},
     }
-    for name, options in asked.items():
+    for name, options in calls.items():
         try:
             built = build("text", **{"max_reject_rate": 1, **options})
         except UserError as error:

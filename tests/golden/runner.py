@@ -105,7 +105,7 @@ def _ran(command: Command, folder: Path) -> dict:
             for path in pair
         ]
     if any(code != command.code for code in codes):
-        said = "\n".join(line for lines in printed for line in lines[-30:])
-        raise AssertionError(f"{command.words}\nended with {codes}, not {command.code}:\n{said}")
+        output = "\n".join(line for lines in printed for line in lines[-30:])
+        raise AssertionError(f"{command.words}\nended with {codes}, not {command.code}:\n{output}")
     lines = [line for lines in printed for line in lines] if command.pins_output else []
     return {"code": command.code, "printed": lines}

@@ -22,7 +22,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=() if ROWS[name].fast else pytest.mark.slow) for name in ROWS]
 )
-def test_a_row_gives_its_figures(name: str, home: Path) -> None:
+def test_a_row_gives_its_pinned_results(name: str, home: Path) -> None:
     for module in ROWS[name].requires:
         pytest.importorskip(module)
     found = outcome(name, ROWS, home)

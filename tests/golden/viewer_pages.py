@@ -48,18 +48,18 @@ class ViewerClient:
         for name, value in {"Cookie": self.cookie, **headers}.items():
             connection.putheader(name, value)
         connection.endheaders()
-        answer = connection.getresponse()
-        text = answer.read().decode()
+        response = connection.getresponse()
+        text = response.read().decode()
         connection.close()
-        heads = [": ".join(head) for head in answer.getheaders() if head[0] not in _HEAD]
+        heads = [": ".join(head) for head in response.getheaders() if head[0] not in _HEAD]
         self.heads.add(" | ".join(sorted(heads)))
-        return answer, text
+        return response, text
 
     def show(self, path: str) -> str:
         """Print a page, after following redirections."""
-        answer, text = self.request_complete(path)
-        print(f"== {path} {answer.status}")
-        if to := answer.getheader("Location"):
+        response, text = self.request_complete(path)
+        print(f"== {path} {response.status}")
+        if to := response.getheader("Location"):
             print(f"   -> {to}")
             return self.show(to.partition("#")[0])
         for line in lines_of(text):
@@ -71,11 +71,11 @@ class ViewerClient:
     def request_complete(self, path: str) -> tuple[http.client.HTTPResponse, str]:
         """Request a page; repeat it if a search timed out before its page was full."""
         for _ in range(8):
-            answer, text = self.request(path)
+            response, text = self.request(path)
             ended = re.search(r"of [\d,]+ \w+: ([\d,]+) found", text)
             if not ended or ended[1] in _FULL:
                 break
-        return answer, text
+        return response, text
 
     def _shorten(self, line: str) -> str:
         """Return a line without identities, or its hash if it is long or was printed before."""
@@ -91,16 +91,16 @@ class ViewerClient:
 
     def enter(self) -> None:
         """Log in with the key, and print the response."""
-        answer, text = self.request(f"/?key={self.key}")
-        cookie = answer.getheader("Set-Cookie", "")
+        response, text = self.request(f"/?key={self.key}")
+        cookie = response.getheader("Set-Cookie", "")
         self.cookie = cookie.partition(";")[0]
-        print("entry", answer.status, cookie.partition(";")[2], *lines_of(text))
+        print("entry", response.status, cookie.partition(";")[2], *lines_of(text))
 
 
 def refusals(client: ViewerClient) -> None:
     """Print the responses to requests that are refused, and to similar ones that are not."""
     name, _, value = client.cookie.partition("=")
-    asked = (
+    cases = (
         ("/", {"Cookie": ""}),
         ("/?key=other", {"Cookie": ""}),
         ("/documents?key=" + client.key, {"Cookie": ""}),
@@ -125,16 +125,16 @@ def refusals(client: ViewerClient) -> None:
         ("/viewer.css", {}),
         ("/viewer.css", {"Cookie": ""}),
     )
-    for path, headers in asked:
-        answer, text = client.request(path, **headers)
+    for path, headers in cases:
+        response, text = client.request(path, **headers)
         shown = {key: each for key, each in headers.items() if key == "Host"}
-        kind = answer.getheader("Content-Type")
-        said = lines_of(text) if answer.status != 200 else len(text) if ".css" in path else ""
-        print("asked", path.replace(client.key, "KEY"), shown, answer.status, kind, said)
+        kind = response.getheader("Content-Type")
+        said = lines_of(text) if response.status != 200 else len(text) if ".css" in path else ""
+        print("asked", path.replace(client.key, "KEY"), shown, response.status, kind, said)
     for method in ("HEAD", "POST", "PUT", "DELETE", "PATCH", "OPTIONS", "TRACE"):
-        answer, text = client.request("/documents", method=method)
-        length = int(answer.getheader("Content-Length", "-1")) > 0
-        print("asked", method, answer.status, answer.getheader("Allow"), length, lines_of(text))
+        response, text = client.request("/documents", method=method)
+        length = int(response.getheader("Content-Length", "-1")) > 0
+        print("asked", method, response.status, response.getheader("Allow"), length, lines_of(text))
 
 
 def dropped(client: ViewerClient, data: Dataset) -> None:
@@ -155,9 +155,9 @@ def whole(client: ViewerClient, data: Dataset) -> None:
     client.show("/")
     for path in _overall(data):
         client.show(path)
-    found = _documents(client)
+    links = _documents(client)
     _records(client, data)
-    for path in found:
+    for path in links:
         client.show(path)
     for path in _wrong(data):
         client.show(path)
@@ -203,7 +203,7 @@ def _overall(data: Dataset) -> Iterator[str]:
 
 def _documents(client: ViewerClient) -> list[str]:
     """Show documents by their names, and return the links to similar ones."""
-    found: list[str] = []
+    links: list[str] = []
     for name in ("near-5", "near-6", "page-3", "signs", "long", "page-8", "page-2"):
         _, text = client.request_complete(f"/documents?{urlencode({'name': name})}")
         (to,) = [link for label, link in links_of(text) if link.startswith("/document?")][:1] or [
@@ -214,7 +214,7 @@ def _documents(client: ViewerClient) -> list[str]:
             continue
         text = client.show(to.partition("#")[0])
         likes = dict(links_of(text))
-        found += [likes[label] for label in likes if label.startswith(("Similar", "Dropped dup"))]
+        links += [likes[label] for label in likes if label.startswith(("Similar", "Dropped dup"))]
         if name == "long":
             for more in ("token=2047", "token=2048", "part=1", "part=2", "token=9999999"):
                 client.show(f"{to.partition('#')[0]}&{more}")
@@ -225,8 +225,8 @@ def _documents(client: ViewerClient) -> list[str]:
     client.show("/document?source=asked&n=0&token=60")
     for number in (0, 1, 2):
         client.show(f"/document?split=validation&n={number}")
-    found += [f"{path}&least=0.9" for path in found[:2] if "similar" in path]
-    return [path for path in found if path]
+    links += [f"{path}&least=0.9" for path in links[:2] if "similar" in path]
+    return [path for path in links if path]
 
 
 def _records(client: ViewerClient, data: Dataset) -> None:

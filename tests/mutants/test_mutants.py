@@ -67,7 +67,7 @@ def test_faults_of_a_line(tmp_path: Path, line: str, changed: list[str]) -> None
 
 
 @pytest.mark.slow
-def test_every_fault_of_the_product_is_python_and_a_change() -> None:
+def test_every_fault_of_the_product_is_valid_and_changes_the_code() -> None:
     faults = _draw(["pipelines", "shards", "trainer"], size=10**6, seed=5)
     assert UNSEEN.keys() <= {key(fault) for fault in faults}, "these faults no longer exist"
     for fault in faults[:300]:
@@ -82,7 +82,7 @@ def test_a_draw_is_the_same_each_time_and_another_for_another_seed() -> None:
     assert len({*draws[0], *draws[2]}) > 90
 
 
-def test_other_code_leaves_a_fault_in_its_place_of_the_draw(tmp_path: Path) -> None:
+def test_other_code_does_not_change_the_draw_of_a_fault(tmp_path: Path) -> None:
     alone = _faults(tmp_path, "def f(a):\n    return a + 1\n")
     below = _faults(tmp_path, "x = 3\n\n\ndef f(a):\n    return a + 1\n")
     assert {fault.draw for fault in alone} < {fault.draw for fault in below}
@@ -114,7 +114,7 @@ def test_a_trial_names_the_test_that_fails(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_marked_copy_says_what_ran(tmp_path: Path) -> None:
+def test_a_marked_copy_records_the_functions_that_ran(tmp_path: Path) -> None:
     copy = copy_repository(tmp_path / "copy")
     functions = add_marks(copy)
     marks = tmp_path / "marks"
@@ -135,7 +135,7 @@ def test_a_marked_copy_says_what_ran(tmp_path: Path) -> None:
     assert len(ran) < 50
 
 
-def test_tests_are_chosen_by_what_they_reach_and_the_cheapest_first() -> None:
+def test_tests_are_chosen_by_the_functions_they_reach_cheapest_first() -> None:
     function = "shards/sampling/windows.py::num_windows"
     reach = Reach(functions=[function, "shards/sampling/windows.py::cut"])
     reach.tests = {
@@ -154,7 +154,7 @@ def test_tests_are_chosen_by_what_they_reach_and_the_cheapest_first() -> None:
     ]
 
 
-def test_the_table_names_survivors_and_ends_with_the_sum(
+def test_the_table_lists_survivors_and_ends_with_the_sum(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     faults = _faults(tmp_path, "def f(a):\n    return a < 2\n")

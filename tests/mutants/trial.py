@@ -69,9 +69,9 @@ class Verdict:
 class _Plugin:
     """A pytest plugin that runs chosen tests in their order, and records the failing one."""
 
-    def __init__(self, limits: dict[str, float], said: Path) -> None:
+    def __init__(self, limits: dict[str, float], log: Path) -> None:
         self._limits = limits
-        self._said = said
+        self._log = log
         self._ran = 0
 
     def pytest_collection_modifyitems(self, items: list[Any]) -> None:
@@ -98,7 +98,7 @@ class _Plugin:
 
     def say(self, test: str, *, running: bool = False) -> None:
         line = {"caught_by": test, "ran": self._ran, "running": running}
-        with self._said.open("a") as file:
+        with self._log.open("a") as file:
             file.write(json.dumps(line) + "\n")
 
 
@@ -132,8 +132,8 @@ def run_trial(copy: Path, tests: Sequence[tuple[str, float]]) -> Verdict:
     code = _wait(pid, most=60 + sum(limits.values()))
     with contextlib.suppress(ProcessLookupError):
         os.killpg(pid, signal.SIGKILL)
-    said = scratch / "said.jsonl"
-    lines = [json.loads(line) for line in said.read_text().splitlines()] if said.exists() else []
+    log = scratch / "said.jsonl"
+    lines = [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
     failed = [line for line in lines if not line["running"]]
     last = lines[-1] if lines else {"caught_by": "starting pytest", "ran": 0}
     caught = failed[0]["caught_by"] if failed else "" if code == 0 else last["caught_by"]

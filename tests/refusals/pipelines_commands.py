@@ -1,7 +1,13 @@
 """Commands of pipelines other than runs, and the flags of single corpora."""
 
+import io
 import json
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from tests.refusals.pipelines_own import with_a_line
+from tests.refusals.pipelines_quality import rules as profiles
 from tests.refusals.refusal import Accepted, no_files, refused
 from tests.refusals.setups import (
     PAGES,
@@ -19,11 +25,11 @@ from tests.refusals.setups_shards import (
     cut,
     json_changed,
     missing,
+    with_checksum,
     with_manifest,
 )
 
 MADE = f"pipelines.wudao --input in {TOKENIZER} --output data"
-AUDIT = "data/g0001-*/audit/*.parquet"
 
 # pipelines.pile and pipelines.text.
 PILE = (
@@ -134,7 +140,27 @@ copying = all_of(
     with_file("taken/part-2026010101.json", PAGES),
 )
 
+TEXTS = f"pipelines.text --input in {TOKENIZER} --output data"
+judged = after_command(f"{TEXTS} --quality zh=mine:clickbait+glm", profiles)
+TABLE = "data/g0001-*/audit/*.parquet"
+
+
+def other_metric(content: bytes) -> bytes:
+    """Return an audit table with another metric of all texts."""
+    audit = pq.read_table(io.BytesIO(content))
+    index = audit.schema.get_field_index("glm.chars")
+    field = audit.schema.field(index)
+    written = io.BytesIO()
+    values = pa.array([1.0] * len(audit), field.type)
+    pq.write_table(audit.set_column(index, field, values), written)
+    return written.getvalue()
+
+
 RETHRESHOLD_ON = {
+    "rethreshold: a profile was edited": all_of(judged, with_a_line("mine.py")),
+    "rethreshold: a profile is gone": all_of(judged, missing("mine.py")),
+    "rethreshold: other metrics": all_of(judged, with_checksum(TABLE, other_metric)),
+    "rethreshold: the audit table is none": all_of(judged, with_checksum(TABLE, lambda x: x[:-9])),
     "rethreshold: other profiles were there": all_of(
         several, with_manifest("options.quality", {"profiles": ["gofer"], "bounds": {}})
     ),
@@ -181,6 +207,17 @@ ROWS = (
             output_before=r"^1/4 part-2026010101.json \(0.1 MB\)",
         )
         for x in COPYING
+    ),
+    refused(
+        "cp_wudao: a place that is not known",
+        "pipelines.cp_wudao 1 --input 'a/*/../x/part-*.json'",
+        setup=all_of(with_file("a/b/c"), with_file("a/x/part-1.json", "[]")),
+    ),
+    refused(
+        "train_tokenizer: no text",
+        "pipelines.train_tokenizer --corpus text --input in --output a.model --vocab-size 300",
+        setup=with_file("in/a.jsonl", '{"text": ""}\n'),
+        output_before="^pipelines.train_tokenizer: reading ",
     ),
     refused(
         "rethreshold: a further language",

@@ -112,6 +112,10 @@ other_bounds = all_of(
 )
 """A dataset from another version, which had other bounds in a profile."""
 
+processed = made_with("--part 1/1")
+PROCESSED = {"what was mapped is": "json", "tokens that were mapped are": "tokens"}
+"""The endings of files of segments, by the start of the name of a row."""
+
 ROWS = (
     refused(
         "made with other options",
@@ -177,5 +181,30 @@ ROWS = (
         f"pipelines.wudao --input in {TOKENIZER} --plan --language-threshold 1",
         setup=wudao,
         output_before="6 dropped",
+    ),
+    *(
+        refused(
+            f"part: {name} cut",
+            f"{RUN} --part merge",
+            setup=all_of(processed, cut(f"data/.work/map/*.{ending}")),
+            may_write=("data/.work/*",),
+            output_before=f"{LISTED} .*data/.work/map/.* again$",
+        )
+        for name, ending in (
+            ("what was mapped is", "json"),
+            ("tokens that were mapped are", "tokens"),
+        )
+    ),
+    refused(
+        "append: no bands",
+        f"{RUN} --dedup minhash --append",
+        setup=all_of(
+            made_with("--dedup minhash"),
+            pages("part-2.json", 6, 9),
+            with_manifest(
+                "generations.0.signatures",
+                lambda tables: [x for x in tables if "exact" in x["path"]],
+            ),
+        ),
     ),
 )

@@ -6,6 +6,10 @@ from tests.refusals.setups import LINES, TOKENIZER, Setup, all_of, lines, with_f
 RUN = "pipelines.wudao --output out"
 TEXT = f"pipelines.text --input in {TOKENIZER} --output out"
 MODULE = """
+import os
+
+
+def dies(batch): os._exit(3)
 def long_ones(batch): return [None] * len(batch)
 def nothing(batch): return None
 def leaves(batch): raise SystemExit(3)
@@ -174,6 +178,9 @@ ROWS = (
     ),
     *(at_start(f"filter {x}", f"{RUN} --filter {x}", setup=own) for x in SPECS),
     *(after_reading(f"filter rules:{x}", f"{TEXT} --filter rules:{x}", setup=own) for x in ANSWERS),
+    after_reading(
+        "filter that ends its process", f"{TEXT} --workers 1 --filter rules:dies", setup=own
+    ),
     refused("clean: an input that is not there", f"{TEXT} --clean code=none", setup=lines),
     refused("benchmark: not there", JSONL, setup=lines),
     at_start("benchmark: seven words", TXT, setup=benchmark("a.txt", " ".join(WORDS.split()[:7]))),

@@ -8,7 +8,6 @@ from tests.refusals.setups import LINES, TOKENIZER, Setup, all_of, lines, with_f
 
 OUT = f"{TOKENIZER} --output out"
 TEXT = f"pipelines.text {OUT} --input"
-WUDAO = f"pipelines.wudao {OUT} --input"
 TWO = all_of(lines, with_file("other/part-2.jsonl", LINES))
 LFS = "version https://git-lfs.github.com/spec/v1\noid sha256:9f\nsize 12345\n"
 ANNEX = "/annex/objects/SHA256E-s12345--9f.jsonl\n"
@@ -106,6 +105,12 @@ ELSEWHERE = {
 }
 
 ROWS = (
+    refused(
+        "two inputs of one name, each of its corpus",
+        f"pipelines.text {TOKENIZER} --input a=in --input a=wudao:w",
+        setup=all_of(lines, with_file("w/part-1.json", "[]")),
+    ),
+    refused("word that is no UTF-8", f"{TEXT} in 'in/\udcff'", setup=lines),
     *(
         refused(command.replace(TOKENIZER, "TOKENIZER"), command, setup=setup)
         for command, setup in {**dict.fromkeys(COMMANDS, lines), **ELSEWHERE}.items()

@@ -4,7 +4,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from tests.refusals.refusal import after_reading, at_start, refused
+from tests.refusals.refusal import after_reading, at_start, in_python, refused
 from tests.refusals.setups import (
     TOKENIZER,
     Setup,
@@ -131,6 +131,19 @@ def being_written(folder: Path) -> None:
 
 DATA = f"pipelines.wudao --input in {TOKENIZER} --output data"
 
+TWICE = f"""
+import pipelines
+def build():
+    pipelines.build(
+        "notes", input="in", output="out", languages="all", language_threshold=0,
+        tokenizer={TOKENIZER.split()[1]!r},
+    )
+build()
+with open("notes.py", "a") as module:
+    module.write("# edited")
+build()
+"""
+
 ROWS = (
     *(refused(f"own corpus: {x}", RUN, setup=setup) for x, setup in CORPORA.items()),
     *(at_start(f"own corpus: {x}", RUN, setup=setup) for x, setup in MAKING.items()),
@@ -149,4 +162,11 @@ ROWS = (
         new_process=True,
     ),
     refused("without numba", "pipelines.steps.compile", setup=without("numba"), new_process=True),
+    in_python(
+        "build of a corpus that is edited meanwhile",
+        TWICE,
+        setup=own("spec()"),
+        may_write=("*",),
+        output_before="merge 100 %",
+    ),
 )

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pipelines.steps.langid import installed_model
+from tests.golden.corpus_languages import own_labels
 from tests.golden.corpus_models import language_model
 from tests.refusals.refusal import after_reading, at_start, refused
 from tests.refusals.setups import MODEL, TOKENIZER, Setup, all_of, lines, with_file
@@ -218,4 +219,21 @@ ROWS = (
         setup=lambda folder: (folder / "own.bin").write_bytes(lid()[:5000]),
     ),
     at_start("lid: a folder", f"{RUN} --lid-model in", setup=lines),
+    at_start(
+        "languages of a model of other labels",
+        f"{RUN} --lid-model glot.ftz",
+        setup=own_labels,
+    ),
+    at_start(
+        "perplexity of one file",
+        f"{RUN} --perplexity 'zh=k<=9'",
+        setup=with_file("k"),
+        requires="kenlm",
+    ),
+    at_start(
+        "perplexity with a folder of cutoffs",
+        f"{RUN} --perplexity 'zh=k+k<=in:head'",
+        setup=all_of(lines, with_file("k")),
+        requires="kenlm",
+    ),
 )

@@ -208,4 +208,13 @@ ROWS = (
         at_start(name, f"{RUN} {spec}", setup=setup)
         for name, (spec, setup) in {**OF_ANY_KIND, **ENDS}.items()
     ),
+    at_start(
+        "tiktoken that cannot be fetched",
+        f"{RUN} tiktoken:gpt2",
+        env={
+            "https_proxy": "http://127.0.0.1:1",
+            "HTTPS_PROXY": "http://127.0.0.1:1",
+            "TIKTOKEN_CACHE_DIR": "",
+        },
+    ),
 )

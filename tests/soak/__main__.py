@@ -81,36 +81,36 @@ class RunningCase:
 
 def main() -> int:
     """Run cases until the time is up; return 1 if one failed."""
-    asked = _arguments()
+    args = _arguments()
     _import_everything()
-    keep = asked.keep.absolute()
+    keep = args.keep.absolute()
     keep.mkdir(parents=True, exist_ok=True)
     results, running = Results(), dict[int, RunningCase]()
-    end = time.monotonic() + asked.minutes * 60
+    end = time.monotonic() + args.minutes * 60
     show = _Progress(end)
     last = 0
-    for number in _numbers(asked, end, results):
-        while len(running) >= asked.jobs:
-            _reap(running, asked.seed, keep=keep, results=results)
+    for number in _numbers(args, end, results):
+        while len(running) >= args.jobs:
+            _reap(running, args.seed, keep=keep, results=results)
             show(results)
-        case = RunningCase(number, kind_of(asked.seed, number), _new_folder(number, keep))
-        running[_start(case, asked.seed)] = case
+        case = RunningCase(number, kind_of(args.seed, number), _new_folder(number, keep))
+        running[_start(case, args.seed)] = case
         last = number
     while running:
-        _reap(running, asked.seed, keep=keep, results=results)
-    print(f"\nseed {asked.seed}, cases up to {last:,}\n{results.table()}")
+        _reap(running, args.seed, keep=keep, results=results)
+    print(f"\nseed {args.seed}, cases up to {last:,}\n{results.table()}")
     for failed, kind, folder in results.failures:
-        print(f"failed: {kind}, kept in {folder}; again: {_again(asked.seed, failed)}")
+        print(f"failed: {kind}, kept in {folder}; again: {_again(args.seed, failed)}")
     return 1 if results.failures else 0
 
 
-def _numbers(asked: argparse.Namespace, end: float, results: Results) -> Iterator[int]:
+def _numbers(args: argparse.Namespace, end: float, results: Results) -> Iterator[int]:
     """Yield the numbers of cases until the time is up and a case had documents."""
-    if asked.case is not None:
-        yield asked.case
+    if args.case is not None:
+        yield args.case
         return
     for number in itertools.count():
-        if asked.only and kind_of(asked.seed, number) not in asked.only:
+        if args.only and kind_of(args.seed, number) not in args.only:
             continue
         if time.monotonic() > end and sum(results.outcomes.values()) > results.total(EMPTY):
             return

@@ -5,7 +5,6 @@ kept.
 """
 
 import bz2
-import gzip
 import io
 import json
 import lzma
@@ -13,12 +12,14 @@ import random
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import zstandard
 
+from tests.golden.corpora import compressed
 from tests.soak.records import Corpus, RecordResult, Value, make_invalid, quarantined
 from tests.soak.texts import Text, Texts
 
@@ -305,14 +306,9 @@ class FileWriter:
 def _pack(rng: random.Random, data: bytes, packed: str) -> bytes:
     """Return data as an archive, sometimes with several members."""
     cuts = sorted(rng.randrange(len(data) + 1) for _ in range(rng.choice((0, 0, 1, 3))))
-    edges = [0, *cuts, len(data)]
-    pack: Callable[[bytes], bytes] = {
-        ".gz": lambda part: gzip.compress(part, mtime=0),
-        ".zst": zstandard.compress,
-        ".bz2": bz2.compress,
-        ".xz": lzma.compress,
-    }[packed]
-    return b"".join(pack(data[edges[i] : edges[i + 1]]) for i in range(len(edges) - 1))
+    return b"".join(
+        compressed(data[start:end], packed) for start, end in pairwise([0, *cuts, len(data)])
+    )
 
 
 _UNPACKERS: dict[str, Callable[[], Any]] = {

@@ -3,13 +3,12 @@
 import dataclasses
 import random
 import re
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from tests.python import ROOT, python
 from tests.soak.__main__ import kind_of
 from tests.soak.case import Case, NoDocuments, flags_of
 from tests.soak.check import Failure, check_dataset
@@ -118,13 +117,7 @@ RARE = ("plain", "engines", "readers")
     [pytest.param(kind, marks=pytest.mark.nightly) if kind in RARE else kind for kind in KINDS],
 )
 def test_a_case_of_a_kind(kind: str, tmp_path: Path) -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.soak", *ONE, "--keep", tmp_path, f"--only={kind}"],
-        capture_output=True,
-        text=True,
-        check=False,
-        cwd=Path(__file__).parents[2],
-    )
+    done = python("-m", "tests.soak", *ONE, "--keep", tmp_path, f"--only={kind}", at=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert re.search(rf"\n{kind} +([1-9]|\d+ +\d+ +[1-9])", done.stdout), "no case ran"
     assert list(tmp_path.iterdir()) == []
