@@ -191,7 +191,7 @@ def rows() -> None:
         print(made.number, [generation.accounting for generation in made.generations])
     left = sorted(path.suffix for path in Path("made/.work").rglob("*") if path.is_file())
     print("left", left)
-    shutil.rmtree("made/.work")  # its names are drawn
+    shutil.rmtree("made/.work")  # its file names are random
 
 
 def _shouted(row: Any) -> Any:

@@ -20,7 +20,7 @@ _MASKS = (
     (r"\b\d+\.\d+\.\d+\S*", "VERSION"),
     (r"\b(worker|driver) [\d.]+ [kMG]B", r"\1 MEMORY"),
     (r"\b(process|pid) \d+", r"\1 PID"),
-    # Records of tasks name folders, whose names are longer or shorter.
+    # The records of items contain names of folders, whose lengths differ.
     (r"(through Beam) [\d.]+ [kMG]?B", r"\1 SIZE"),
     (r"^identity   [0-9a-f]{64}", "identity   SHA256"),
     (r"(?<=\w-)[0-9a-f]{8}(?!\w)", "XXXXXXXX"),
@@ -186,7 +186,7 @@ def differences(expected: Mapping[str, object], found: Mapping[str, object]) -> 
     """Yield a diff of two outcomes, which ignores the last digits of decimals."""
     for kind in sorted({*expected, *found}):
         old, new = (to_json(side.get(kind)).splitlines() for side in (expected, found))
-        # Some steps of training on another processor: 6e-5 was seen, of gradient norms and losses.
+        # Losses and gradient norms of another processor differed by 6e-5 after some steps.
         tolerance = 2e-4 if kind == "runs" else 1e-5
         same = (_is_close(*lines, tolerance) for lines in zip(old, new, strict=False))
         if len(old) != len(new) or not all(same):

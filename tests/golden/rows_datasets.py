@@ -1,4 +1,4 @@
-"""Rows on the built-in sample, on readers, corpora, growing, removing and exporting."""
+"""Rows on the built-in sample, readers, corpora, appending, removing and exporting."""
 
 from tests.golden import corpora
 from tests.golden.row import Command, Row
@@ -407,7 +407,7 @@ _TOOLS = (
             "tests.golden.page_text page.html "
             "funnel subsets distributions duplicates unreadable-records settings",
         ),
-        # The bytes of quality.bin go by the processor; its figures are printed.
+        # The bytes of quality.bin depend on the processor; its figures are printed.
         pinned_files=("*.model", "copied/*", "toy/*", "tenth/*", "whole/*"),
     ),
 )

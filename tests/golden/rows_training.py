@@ -1,4 +1,4 @@
-"""Rows on training, fine-tuning, writing, evaluating and exporting models."""
+"""Rows on training, fine-tuning, evaluating and exporting models, and on generating text."""
 
 from tests.golden import corpus_tasks as items
 from tests.golden import corpus_training as made
@@ -129,7 +129,7 @@ _TRAINING_ROWS = (
             " --eval-every 0 --save linear",
             f"{_TRAIN} --model hidden.json --max-steps 4 --schedule constant --warmup 2"
             " --checkpoint-activations --deepspeed adam.json --eval-every 0 --save constant",
-            # One step: in bf16 another processor has other losses after it.
+            # Only one step, because later losses in bf16 depend on the processor.
             f"{_TRAIN} --model model.json --max-steps 1 --precision bf16 --lr 0.01 --dropout 0.5"
             " --weight-decay 0 --eval-every 0 --save half",
             Command(

@@ -1,4 +1,4 @@
-"""All rows, by name."""
+"""All rows by their names."""
 
 from collections import Counter
 from collections.abc import Mapping

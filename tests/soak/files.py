@@ -1,7 +1,7 @@
 """Random files of records in every format, and the expected result of each record.
 
-Guarantee: A damaged record, row or line costs what is damaged, and its place and bytes are
-kept.
+Guarantee: Of a damaged record, row or line only the damaged part is lost, and its position and
+bytes are kept.
 """
 
 import bz2

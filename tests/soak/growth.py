@@ -1,7 +1,7 @@
 """Appends generations, removes documents, and compacts.
 
 Guarantee: `--append` keeps the documents that one run over all the input keeps, and no later crawl
-brings back what was removed.
+adds removed documents again.
 """
 
 from pathlib import Path

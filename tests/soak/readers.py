@@ -2,7 +2,7 @@
 
 Each reading finds a whole state of the dataset; a dataset that is open does not change.
 
-Guarantee: Who reads during appends, compactions, overwrites and prunes misses no file.
+Guarantee: Readers miss no file during appends, compactions, overwrites and prunes.
 """
 
 import hashlib
