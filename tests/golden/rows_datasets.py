@@ -275,9 +275,9 @@ _GROWTH = (
         name="interrupted",
         about="a generation that was begun before a removal, and is finished after it",
         starts_from="grown",
-        setup=(corpora.copy_scripts("kill_at_ledger.py"), corpora.removed_texts_again),
+        setup=(corpora.copy_scripts("end_before_manifest.py"), corpora.removed_texts_again),
         commands=(
-            Command(words=f"kill_at_ledger.py {_GROW}", pins_output=False),
+            Command(words=f"end_before_manifest.py {_GROW}", pins_output=False),
             "shards remove data --id page-2 --reason meanwhile",
             Command(words="shards compact data", code=2),
             _GROW,
