@@ -41,5 +41,5 @@ for run, task_name, data in (("glm", "copa", "more-copa"), ("left", "prompted", 
     )
     answers = [one.answer for one in trainer.predict(model.model, questions)]
     print(answers, task.metrics(questions, answers))
-    for line in task.lines(questions, answers):
+    for line in task.prediction_lines(questions, answers):
         print(line)
