@@ -1,9 +1,9 @@
-"""PyTorch's files, read without running any code in them.
+"""Reads PyTorch's files without running any code in them.
 
-A file of `torch.save` is a pickle next to the bytes of its tensors, and a pickle may name any
-function and have it called. Here torch makes of one only tensors, plain values and types of a short
-list; any other name it refuses before it is looked up. DeepSpeed reads its checkpoints as if it had
-written them itself, so torch is made to read every file in this way while DeepSpeed does.
+A file of `torch.save` contains a pickle next to the bytes of its tensors, and a pickle may name any
+function to be called. Here torch restores only tensors, plain values and the types of a short list,
+and refuses any other name before it is looked up. DeepSpeed trusts the checkpoints that it reads;
+torch is therefore forced to read every file in this way while DeepSpeed reads.
 """
 
 import errno
@@ -21,27 +21,28 @@ from shards.errors import DamageError, UserError
 from shards.memory import is_out_of_memory
 
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
-"""Variables of the environment that torch.load reads; it refuses to load if both are set."""
+"""Environment variables that torch.load reads; it refuses to load if both are set."""
 _OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOOLONG)
-"""errno of an OSError that a damaged file can cause: it names no such place, or no such file."""
+"""errno of each OSError that a damaged file can cause, such as an impossible offset or name."""
 _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
-"""In what gloo raises when another rank is gone or late, a plain RuntimeError."""
+"""Parts of the text of the RuntimeError that gloo raises when another rank is gone or late."""
 _NAMED = re.compile(r"GLOBAL (\S+) (?:was not|whose module)")
-"""In torch's refusal of a file."""
+"""The name in torch's error about a type that it refuses."""
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-"""Begins a file of torch before 1.6, a sequence of pickles: they cannot be memory-mapped."""
+"""The beginning of a file of torch before 1.6: pickles, which cannot be memory-mapped."""
 _MAX_SHOWN = 300
-"""Characters of an error of torch or DeepSpeed that a message repeats."""
+"""The maximum number of characters of a quoted error of torch or DeepSpeed."""
 
 
 @contextmanager
 def weights_only(types: Sequence[Any]) -> Iterator[None]:
-    """Let every torch.load of this process, whatever its arguments, make only values of some types.
+    """Restrict every torch.load of this process, with any arguments, to a list of types.
 
-    Processes that it starts inherit the environment, but not the types.
+    Processes that this one starts inherit the environment, but not the types.
 
     Args:
-        types: allowed besides tensors and plain values, as for `torch.serialization.safe_globals`.
+        types: the types allowed in addition to tensors and plain values, as for
+            `torch.serialization.safe_globals`.
     """
     before = {name: os.environ.pop(name, None) for name in (_FORCE, _FORCE_NOT)}
     os.environ[_FORCE] = "1"
@@ -54,7 +55,7 @@ def weights_only(types: Sequence[Any]) -> Iterator[None]:
 
 
 def deepspeed_types() -> list[Any]:
-    """Return the types that DeepSpeed's checkpoints hold: plain data without code."""
+    """Return the types in DeepSpeed's checkpoints: plain data without code."""
     # DeepSpeed reads DS_ACCELERATOR when it is imported.
     from deepspeed.runtime.fp16.loss_scaler import (  # noqa: PLC0415
         DynamicLossScaler,
@@ -67,17 +68,17 @@ def deepspeed_types() -> list[Any]:
 
 
 def read_torch_file(path: Path, types: Sequence[Any]) -> Mapping[Any, Any]:
-    """Return the dict in a file of torch, its tensors on the CPU.
+    """Return the dict in a file of torch, with its tensors on the CPU.
 
-    They are memory-mapped, save for those of files of torch before 1.6.
+    The tensors are memory-mapped, except those in files of torch before 1.6.
 
     Args:
-        path: the file.
-        types: as for `weights_only`.
+        path: the path of the file.
+        types: the allowed types, as for `weights_only`.
 
     Raises:
-        UserError: it holds something else, or cannot be read now.
-        DamageError: it is not a PyTorch file, or cut short.
+        UserError: the file does not contain a dict, or cannot be read now.
+        DamageError: the file is not a PyTorch file, or is truncated.
     """
     advice = ": it is not a file of torch, or was damaged. Copy it again."
     with explain_damage(path, f"{path} cannot be read", advice), weights_only(types):
@@ -94,24 +95,24 @@ def _is_legacy(path: Path) -> bool:
 
 @contextmanager
 def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
-    """Explain what torch or DeepSpeed raises for damaged files, which is almost anything.
+    """Explain errors of reading damaged files; torch and DeepSpeed may raise almost any type.
 
-    Errors that say nothing about the files pass: a lack of memory, a rank that is gone.
+    Errors that are not about the files pass unchanged: a lack of memory, a rank that is gone.
 
     Args:
         path: the file or folder that is read.
-        problem: begins the message; what was raised follows in parentheses.
-        advice: ends it.
+        problem: the beginning of the message; the error follows in parentheses.
+        advice: the end of the message.
 
     Raises:
-        UserError: the system does not let a file be read, or torch refuses it.
-        DamageError: anything else was raised.
+        UserError: the system does not allow a file to be read, or torch refuses its content.
+        DamageError: any other error was raised.
     """
     try:
         yield
     except UserError:
         raise
-    except UnpicklingError as error:  # whose text tells how to read it nevertheless
+    except UnpicklingError as error:  # its text explains how to read the file nevertheless
         named = ", ".join(ascii(name)[1:-1] for name in _NAMED.findall(str(error)))
         raise UserError(
             f"{path} was not loaded: it holds more than tensors and plain values, and reading it "

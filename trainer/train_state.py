@@ -1,6 +1,6 @@
-"""The state of a run before its first step: its engine, its schedule, where it is saved.
+"""Makes the state of a run before its first step: its engine and its schedule.
 
-Everything that can be refused is refused here, by all ranks together.
+All ranks together refuse here whatever does not fit.
 """
 
 import logging
@@ -33,30 +33,30 @@ from trainer.schedule import Schedule
 from trainer.universal import convert, needs_conversion, remove_converted
 
 LoadWeights = Callable[[GLM], None]
-"""Loads the weights that a run begins with into a model of `make_model`; all ranks call it."""
+"""Loads the initial weights of a run into a model of `make_model`; all ranks call it."""
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunSpec:
-    """The description of a run from which its state is made."""
+    """The specification from which the state of a run is made."""
 
     shape: ModelConfig
     seed: int
-    """Of its weights, where none are loaded."""
+    """The seed of the initial weights, if none are loaded."""
     make: Callable[..., GLM] = GLM
-    """Makes the model of a shape."""
+    """Makes a model from its shape."""
     load_weights: LoadWeights | None
-    """None: its first weights are drawn."""
+    """Loads the initial weights; None: they are drawn at random."""
     batch_sizes: Sequence[int]
-    """Of its batches, the first one first."""
+    """The global batch sizes, in the order in which they are used."""
     steps: int
     identity: Mapping[str, Any]
-    """Values that must stay the same, besides model, precision and fixed options."""
+    """Values that must stay the same, in addition to model, precision and fixed options."""
     options: Mapping[str, Any] = field(default_factory=dict)
-    """Values that may change when it resumes, besides the reported options."""
+    """Values that may change when the run resumes, in addition to the reported options."""
     check: Callable[[Checkpoint], None]
-    """Checks that the run can resume from a checkpoint of itself."""
+    """Checks that the run can resume from one of its own checkpoints."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -70,31 +70,31 @@ class TrainState:
     precision: str
     """bf16, fp16 or fp32."""
     step: int
-    """The last step taken; 0 at the beginning."""
+    """The last step taken; 0 in a new run."""
     steps: int
     """The last step of the run."""
     bad_losses: int
-    """NaN and infinite losses so far."""
+    """The number of bad steps so far: those whose loss or gradients were not finite."""
     resumes_in_place: bool
     """Whether the run resumes from a checkpoint in its own folder, that of `step`."""
     resume_fingerprint: Mapping[str, Any]
-    """Recorded in all its checkpoints: `identity` and `options`."""
+    """The `identity` and `options` that every checkpoint of the run records."""
 
     def describe_batch(self, size: int) -> str:
-        """Return how the ranks share a batch of a size."""
+        """Return text on how the ranks share a global batch of a size."""
         micro, world = self.engine.micro_batch, self.ranks.world
         times = size // (micro * world)
         return f"batch {size:,} = micro-batch {micro} x accumulation {times} x {world} ranks"
 
     def describe_range(self, epochs: str) -> str:
-        """Return where the run begins and ends, in steps and `epochs`, and is saved."""
+        """Return text on the first and last step of the run, its epochs, and where it is saved."""
         begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
         folder = self.config.save
         saved = f"; it is saved to {folder}" if folder else "; it is not saved"
         return f"the run {begin} and ends after step {self.steps:,}{epochs}{saved}"
 
     def open_log(self, lines: Sequence[str]) -> RunLog:
-        """Return the log of the run, after showing lines that describe it; all ranks call this.
+        """Open the log of the run and show lines that describe the run; all ranks call this.
 
         Raises:
             CollectiveError: the first rank cannot write the log.
@@ -121,16 +121,16 @@ def init_train_state(
     checkpoint: Checkpoint | None,
     ranks: Ranks,
 ) -> TrainState:
-    """Return a run that is ready; all ranks call this.
+    """Return the state of a run that is ready for its next step; all ranks call this.
 
     Args:
-        config: of the run.
-        spec: of the run.
-        checkpoint: to resume from; None: the run begins.
-        ranks: of the run.
+        config: the configuration of the run.
+        spec: the specification of the run.
+        checkpoint: the checkpoint to resume from; None: a new run.
+        ranks: the ranks of the run.
 
     Raises:
-        UserError: the options, the model, the ranks or the checkpoint do not fit.
+        UserError: the options, the model, the ranks or the checkpoint do not fit together.
     """
     deepspeed = _complete_settings(config, spec, ranks)
     precision = precision_of(deepspeed) or FP32
@@ -168,10 +168,10 @@ def init_train_state(
 
 
 def _complete_settings(config: RunConfig, spec: RunSpec, ranks: Ranks) -> dict[str, Any]:
-    """Return DeepSpeed's settings, with a precision that all ranks have and sizes of batches.
+    """Return DeepSpeed's settings with batch sizes and a precision that all ranks support.
 
     Raises:
-        CollectiveError: the options do not fit the devices, or the ranks.
+        CollectiveError: the options do not fit the devices or the ranks.
     """
     supported = ranks.precisions()
 
@@ -196,10 +196,10 @@ def _complete_settings(config: RunConfig, spec: RunSpec, ranks: Ranks) -> dict[s
 def _check_resumed(
     checkpoint: Checkpoint, spec: RunSpec, fingerprint: Mapping[str, Any], ranks: Ranks
 ) -> None:
-    """Check that a checkpoint belongs to a run, and report what has changed since.
+    """Check that a checkpoint belongs to a run, and report options that have changed since.
 
     Raises:
-        CollectiveError: it does not; the message names what differs.
+        CollectiveError: the checkpoint belongs to another run; the message names the difference.
     """
     before = checkpoint.state
 
@@ -216,7 +216,7 @@ def _check_resumed(
 def _check_capacity(
     config: RunConfig, spec: RunSpec, deepspeed: Mapping[str, Any], *, ranks: Ranks, saves: bool
 ) -> None:
-    """Check that a model fits into memory, and its checkpoints on a disk; all ranks call this."""
+    """Check that memory and disk have room for a model and a checkpoint; all ranks call this."""
     machine, parameters = socket.gethostname(), spec.shape.num_parameters()
     here = ranks.gather(machine).count(machine)
 
@@ -244,7 +244,7 @@ def _open_engine(
     checkpoint: Checkpoint | None,
     ranks: Ranks,
 ) -> DeepSpeedEngine:
-    """Return the engine of a model, with the weights that the run resumes or starts with."""
+    """Return the engine, with the weights of the checkpoint or the initial weights."""
     stage = stage_of(deepspeed)
     if config.deterministic:
         use_deterministic_kernels()

@@ -1,11 +1,11 @@
-"""The loop of a run: `Trainer.run` takes steps from the last checkpoint to the end.
+"""The training loop: `Trainer.run` takes steps from the last checkpoint to the end of the run.
 
     take a step ─▶ evaluate when due ─▶ save when due ─▶ prepare the next step ─▶ …
 
-How a step is taken and evaluated is up to a `TrainingTask`, of which there are two: the windows of
-a dataset (`PretrainTask` in pretraining.py) and the items of a task (`FinetuneTask` in
-finetune/task.py). Both give micro-batches to the `DeepSpeedEngine` of the run (engine.py), which
-calls the model (model/model.py) and changes its weights.
+A `TrainingTask` decides how a step is taken and evaluated. There are two: `PretrainTask`
+(pretraining.py) trains on the windows of a dataset, `FinetuneTask` (finetune/task.py) on the items
+of a fine-tuning task. Both give micro-batches to the `DeepSpeedEngine` (engine.py), which calls the
+model (model/model.py) and updates its weights.
 
     train.py ─▶ RankCommand.run (command.py) ─▶ hooks.train ─▶ pretraining.train
         ─▶ Trainer.run ─▶ PretrainTask.train_step ─▶ DeepSpeedEngine.train_step ─▶ GLM.forward
@@ -27,30 +27,34 @@ from trainer.saver import CheckpointSaver
 from trainer.train_state import TrainState
 
 _WARM_UP = 10
-"""Steps of a start that do not count for the speed of the run, or half of fewer."""
+"""The first steps after a start, which do not count for the speed of the run; in a start of fewer
+than twice as many steps, half of them."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Hook:
-    """Something that a command adds to a run, to do with its model every `every` steps."""
+    """A function that a command adds to a run, and that runs after some of its steps."""
 
     every: int | str
-    """Steps, 0 for never; EPOCH."""
+    """The number of steps between two calls, 0 for never; or EPOCH."""
     run: Callable[[int, RunLog, Stop], None]
-    """Takes the last step; all ranks call it."""
+    """Called with the number of the last step; all ranks call it."""
 
 
 class TrainingTask(Protocol):
-    """The part of a run that depends on its data; all ranks call everything, and get the same."""
+    """The part of a run that depends on its data.
+
+    All ranks call every method, and get the same results.
+    """
 
     def train_step(self, step: int, *, lr: float) -> StepResult:
-        """Take a step: change the weights, or skip it if a loss or gradient is not finite."""
+        """Update the weights, or skip the step if its loss or a gradient is not finite."""
 
     def metrics(self) -> Mapping[str, float]:
-        """Return loss and accuracy since the last call; they go into the log."""
+        """Return loss and accuracy of the steps since the last call, for the log."""
 
     def position(self, step: int) -> int:
-        """Return how many samples were taken up to a step."""
+        """Return the number of samples up to a step."""
 
     def before_step(self, step: int, log: RunLog, *, at_checkpoint: bool) -> None:  # noqa: ARG002
         """Prepare the step after `step`.
@@ -64,14 +68,14 @@ class TrainingTask(Protocol):
         return
 
     def evaluate(self, step: int, log: RunLog, stop: Stop, *, bad_streak: int | None) -> bool:
-        """Evaluate the model and log figures if that is due; return whether it was.
+        """Evaluate the model and log the figures if that is due; return whether it was due.
 
         Args:
-            step: the last one.
-            log: of the run.
-            stop: looked at meanwhile.
-            bad_streak: how many losses in a row were not finite; None: this start did not take the
-                step.
+            step: the last step taken.
+            log: the log of the run.
+            stop: checked during the evaluation.
+            bad_streak: the number of bad steps in a row up to `step`; None if this process did not
+                take the step itself.
         """
 
     def should_save(self, step: int) -> bool:
@@ -81,11 +85,11 @@ class TrainingTask(Protocol):
         """Return the task's part of a checkpoint."""
 
     def after_save(self) -> None:
-        """Use a checkpoint that is complete."""
+        """Do what is due once a checkpoint is complete."""
         return
 
     def debug_hint(self, step: int) -> str:  # noqa: ARG002
-        """Return further advice about losses that are not finite, up to a step."""
+        """Return advice, for a message, about bad steps up to a step."""
         return ""
 
 
@@ -93,11 +97,11 @@ class Trainer:
     """Takes the steps of a run, logs them, and saves checkpoints."""
 
     def __init__(self, state: TrainState, task: TrainingTask, *, log: RunLog, stop: Stop) -> None:
-        """Prepare to continue a run after its last step, `state.step`."""
+        """Prepare to continue a run after step `state.step`."""
         self._state, self._task, self._config = state, task, state.config
         self._log, self._stop = log, stop
         self.step = state.step
-        """The last one taken."""
+        """The last step taken."""
         self._needs_save = False
         self._bad_losses, self._bad_streak, self._skipped = state.bad_losses, 0, 0
         self._peak_flops = peak_flops_of(state.ranks, state.precision)
@@ -111,7 +115,7 @@ class Trainer:
             )
 
     def run(self) -> int:
-        """Train to the end, or until asked to stop; return the exit code."""
+        """Train to the end, or until a signal to stop; return the exit code."""
         self._task.after_save()
         code = self._evaluate(None)
         self._before_step(at_checkpoint=True)
@@ -178,7 +182,11 @@ class Trainer:
             self._give_up()
 
     def _give_up(self) -> None:
-        """Mark the checkpoint whose weights gave the last losses: none of them changed weights."""
+        """Mark the checkpoint whose weights the bad steps had, none of which changed them.
+
+        Raises:
+            CollectiveError: always; the message says how to continue.
+        """
         last = self.step - self._bad_streak
         if self._saver is not None:
             self._saver.update_state(last, {BAD_STREAK: self._bad_streak})
@@ -197,7 +205,7 @@ class Trainer:
         )
 
     def _between_steps(self) -> int:
-        """Evaluate and save when due; return the exit code if asked to stop, else 0."""
+        """Evaluate and save when due; return the exit code of a signal to stop, else 0."""
         with self._uncounted():
             self._prune()
             code = self._evaluate(self._bad_streak)
@@ -209,14 +217,14 @@ class Trainer:
 
     @contextmanager
     def _uncounted(self) -> Iterator[None]:
-        """Exclude the time between steps from the speed of the steps."""
+        """Exclude the time within the block from the measured speed."""
         begin = time.perf_counter()
         yield
         for meter in (self._meter, self._speed):
             meter.pause(time.perf_counter() - begin)
 
     def _evaluate(self, bad_streak: int | None) -> int:
-        """Evaluate when due; return the exit code if that was stopped, else 0."""
+        """Evaluate when due; return the exit code of a signal to stop, else 0."""
         if not self._task.evaluate(self.step, self._log, self._stop, bad_streak=bad_streak):
             return 0
         self._needs_save = True
@@ -246,12 +254,12 @@ class Trainer:
         self._task.after_save()
 
     def _prune(self) -> None:
-        """Remove old checkpoints, unless nobody knows whether the last one is any good."""
+        """Remove old checkpoints, unless the last step was bad."""
         if self._saver is not None and not self._bad_streak:
             self._saver.prune()
 
     def _log_speed(self) -> None:
-        """Log the speed of a run that has ended."""
+        """Log the mean speed of a run that has ended."""
         steps = self._speed.steps
         if not steps:
             return
@@ -266,9 +274,9 @@ class Trainer:
 
     @contextmanager
     def _profiler(self) -> Iterator[Callable[[], None]]:
-        """Trace steps 6 to 8 into the run's folder, for chrome://tracing or Perfetto.
+        """Write a trace of steps 6 to 8 to the run's folder, for chrome://tracing or Perfetto.
 
-        Yields a function to call after each step.
+        Yields a function that the caller calls after each step.
         """
         folder, rank = self._config.save, self._state.ranks.rank
         if not self._config.profile or folder is None:

@@ -1,4 +1,4 @@
-"""A checkpoint for another number of ranks: DeepSpeed's universal form, made on demand."""
+"""Converts checkpoints to DeepSpeed's universal form, for another number of ranks."""
 
 import io
 import shutil
@@ -20,10 +20,10 @@ _SUFFIX = "-universal"
 
 
 def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
-    """Return whether the engine cannot load a checkpoint as it is.
+    """Return whether a checkpoint has to be converted before the engine can load it.
 
     Raises:
-        CollectiveError: it cannot load any form of it; the message says what can be done.
+        CollectiveError: the engine cannot load it in any form; the message says what to do.
     """
     if checkpoint.stage != stage:
         raise CollectiveError(
@@ -35,17 +35,17 @@ def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
 
 
 def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
-    """Return the tag of the universal form of a checkpoint, which the first rank makes.
+    """Convert a checkpoint on the first rank, and return the tag of its universal form.
 
-    It is next to the checkpoint until `remove_converted` deletes it. The conversion of a large
-    checkpoint takes longer than ranks may wait for each other in a collective, so the others poll
-    for a file.
+    The universal form is next to the checkpoint until `remove_converted` deletes it. The conversion
+    of a large checkpoint takes longer than ranks may wait for each other in a collective, so the
+    other ranks poll for a file.
 
     Raises:
         CollectiveError: DeepSpeed cannot convert the checkpoint.
     """
     target = checkpoint.folder.with_name(checkpoint.tag + _SUFFIX)
-    # Named for this start: a node may still see the file of an interrupted one.
+    # The name is unique to this start: a node may still see the file of an interrupted start.
     mark = target / f"converted-{ranks.gather(uuid.uuid4().hex)[0]}"
 
     def make_empty_target() -> None:
@@ -67,7 +67,7 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
 
 
 def _wait_for_text(mark: Path) -> str:
-    """Return the content of a file as soon as it exists."""
+    """Wait until a file exists, and return its text."""
     while not mark.is_file():
         time.sleep(0.2)
     return mark.read_text("utf-8")
@@ -82,7 +82,7 @@ def remove_converted(checkpoint: Checkpoint, *, ranks: Ranks) -> None:
 
 
 def _problem_of_conversion(checkpoint: Checkpoint, target: Path) -> str:
-    """Convert a checkpoint and return the problem, whatever it is; empty if that succeeded."""
+    """Convert a checkpoint and return the error message; empty if the conversion succeeded."""
     try:
         for path in torch_files(checkpoint.folder):
             _check_names(path)

@@ -1,4 +1,4 @@
-"""The command `python -m trainer.finetune`: a run that learns a task, and tells how well.
+"""The command `python -m trainer.finetune`: trains a model on a task, and evaluates it.
 
     python -m trainer.finetune --task copa --data COPA --init-from build/run --save build/copa
     deepspeed --module trainer.finetune …        torchrun --nproc-per-node 8 -m trainer.finetune …
@@ -42,16 +42,16 @@ from trainer.tasks.task import ASKED, PromptOptions, Task
 from trainer.tasks.texts import TARGET_LENGTH
 
 CROSS_ENTROPY, HINGE, GENERATIVE, MIX = LOSSES = ("cross_entropy", "hinge", "generative", "mix")
-"""Losses of questions with choices, which batches.py computes."""
+"""The losses of questions with choices (`losses` in scoring.py)."""
 
 ITEMS = "task"
 LEARNING, WRITING = "training", "text generation"
-"""Titles in `--help`, next to those of trainer.train."""
+"""Titles in `--help`, in addition to those of trainer.train."""
 _OF_WRITING = ("beams", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
-"""Options of how texts are written."""
+"""Options that only tasks with generated text use."""
 _BATCH_SIZE = 16
 _SEEDS = 2**63
-"""More than any seed that torch takes for every epoch."""
+"""The bound of seeds, so that torch accepts the seed of every epoch."""
 
 
 def _seed(text: str) -> int:
@@ -134,7 +134,7 @@ class Finetune(RunConfig, PromptOptions):
             )
 
     def prepared(self, *, world: int) -> Self:
-        """Return the flags with the number of items in a step, nothing left open.
+        """Return the flags with the number of items per step filled in.
 
         Args:
             world: The number of ranks.
@@ -144,12 +144,12 @@ class Finetune(RunConfig, PromptOptions):
 
     @cached_property
     def described_task(self) -> Task:
-        """The task that --task names."""
+        """The task of --task."""
         return find_task(self.task)
 
     @property
     def prompt_options(self) -> PromptOptions:
-        """How items become questions."""
+        """The options for making examples from items."""
         return PromptOptions(**options_of(PromptOptions, vars(self)))
 
     @property
@@ -159,7 +159,7 @@ class Finetune(RunConfig, PromptOptions):
 
     @property
     def decoding(self) -> Decoding:
-        """How texts are written."""
+        """The options for generating texts."""
         return Decoding(
             max_new_tokens=self._max_tokens,
             min_new_tokens=self.min_answer,

@@ -1,10 +1,10 @@
-"""In which order the items of a task are trained on, and when an epoch ends.
+"""The order in which the items of a task are trained on, and the steps at which epochs end.
 
     epoch 1: a permutation of all items      epoch 2: another one      …
     | batch | batch | batch | short |          an epoch's last batch is short, or
     | batch | batch | batch | batch…           (across epochs) the next epoch fills it
 
-A step's items depend on seed and step alone, so there is no state to keep.
+The items of a step depend only on seed and step, so a checkpoint records no state of the order.
 """
 
 from collections.abc import Iterator
@@ -16,26 +16,27 @@ import torch
 
 @dataclass(frozen=True, kw_only=True)
 class EpochOrder:
-    """The order of a run's items; steps and epochs are counted from 1."""
+    """The order of a run's items; steps and epochs count from 1."""
 
     num_items: int
     batch_size: int
     epochs: int
     seed: int
     across_epochs: bool = False
-    """Whether a batch may hold the end of an epoch and the beginning of the next, as gradient
-    accumulation does in THUDM/GLM: without it an epoch's last batch is short."""
+    """Whether a batch may contain the end of an epoch and the beginning of the next, as with
+    gradient accumulation in THUDM/GLM; otherwise the last batch of an epoch is short."""
 
     @property
     def steps(self) -> int:
-        """The last step."""
+        """The number of steps of the run."""
         return self.last_step(self.epochs)
 
     def last_step(self, epoch: int) -> int:
-        """Return the step after which an epoch counts as over: the last step within it.
+        """Return the step with which an epoch ends.
 
-        Across epochs, the last step of the run takes what is left, and an epoch that is smaller
-        than a batch may end with the same step as another.
+        Across epochs, this is the last step whose items all belong to this epoch or earlier ones;
+        the last step of the run takes the remaining items. Epochs smaller than a batch may end with
+        the same step.
         """
         if not self.across_epochs:
             return epoch * -(-self.num_items // self.batch_size)
@@ -44,18 +45,18 @@ class EpochOrder:
         return max(1, ended)
 
     def ended_epoch(self, step: int) -> int | None:
-        """Return the epoch that ends with a step, None if none does."""
+        """Return the epoch that ends with a step; None if there is none."""
         if step == self.steps:
             return self.epochs
         if self.across_epochs:
-            # The last whose end lies before the end of the next step.
+            # The last epoch that ends before the end of the next step.
             epoch = min(self.epochs, -(-(step + 1) * self.batch_size // self.num_items) - 1)
         else:
             epoch = step // self.last_step(1)
         return epoch if epoch > 0 and self.last_step(epoch) == step else None
 
     def items(self, step: int) -> list[int]:
-        """Return the numbers of a step's items, in order."""
+        """Return the numbers of the items of a step, in order."""
         if self.across_epochs:
             begin = (step - 1) * self.batch_size
             end = min(begin + self.batch_size, self.epochs * self.num_items)
@@ -67,7 +68,7 @@ class EpochOrder:
         return list(self._slice(begin, end))
 
     def _slice(self, begin: int, end: int) -> Iterator[int]:
-        """Yield the items at positions from a beginning to an end, counted over all epochs."""
+        """Yield the items at positions `begin` up to `end`, counted over all epochs."""
         for epoch in range(begin // self.num_items, -(-end // self.num_items)):
             first = epoch * self.num_items
             numbers = _permutation(self.num_items, self.seed + epoch)
@@ -76,7 +77,7 @@ class EpochOrder:
 
 @lru_cache(maxsize=2)
 def _permutation(num_items: int, seed: int) -> list[int]:
-    """Return the order of an epoch, as torch's DistributedSampler(seed) has it for all ranks."""
+    """Return the permutation of an epoch: that of torch's DistributedSampler(seed)."""
     numbers: list[int] = torch.randperm(
         num_items, generator=torch.Generator().manual_seed(seed)
     ).tolist()

@@ -1,4 +1,4 @@
-"""The examples of a run of fine-tuning, and the checks before its first step."""
+"""Reads the examples of a fine-tuning run, and checks them before its first step."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -21,22 +21,22 @@ from trainer.tasks.task import SPLITS, TRAIN, VALIDATION
 from trainer.tokenizer import TextTokenizer
 
 KNOWN = "known"
-"""The split of the validation items with their answers, for tasks that write texts."""
+"""The split with the validation items and their answers, for tasks that generate text."""
 
 
 def read_examples(
     config: Finetune, source: ModelSource, tokenizer: TextTokenizer
 ) -> dict[str, list[Example]]:
-    """Return the examples of all splits that there are.
+    """Return the examples of all splits that have a file.
 
     Raises:
-        UserError: there is nothing to learn from, or items do not fit the task or the model.
+        UserError: there are no training items, or items do not fit the task or the model.
     """
     task, examples = config.described_task, dict[str, list[Example]]()
     _check_folder(config.data, task.file(config.data, TRAIN))
     if task.IS_GENERATED and not config.by_loss and task.file(config.data, VALIDATION).is_file():
-        rouge(["here"], ["here"])  # tells now, not after an epoch, that its library is not here
-    # With their answers: those of training alone have them.
+        rouge(["here"], ["here"])  # reports a missing library now, not after an epoch
+    # Rows contain the answers only if they are read as training items.
     known = [(KNOWN, VALIDATION, TRAIN)] if task.IS_GENERATED else []
     for name, file_of, split in (*((split, split, split) for split in SPLITS), *known):
         path = task.file(config.data, file_of)
@@ -57,7 +57,11 @@ def read_examples(
 
 
 def _check_folder(folder: Path, train: Path) -> None:
-    """Check that a folder has a file of training items, whose usual name is given."""
+    """Check that a folder has a file of training items; `train` is its usual path.
+
+    Raises:
+        UserError: there is no such folder or file.
+    """
     if folder.is_file():
         raise UserError(
             f"--data {folder} is a file, and a folder is expected: put it there as "
@@ -75,10 +79,10 @@ def _check_folder(folder: Path, train: Path) -> None:
 
 
 def _check_uses(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> None:
-    """Check that the examples of a task have a use for every flag that is given.
+    """Check that every flag with another value than its default has an effect on the examples.
 
     Raises:
-        UserError: they have none; the message names the flag.
+        UserError: a flag has no effect; the message names it.
     """
     chosen = have_choices(examples[TRAIN])
     is_summed = chosen and not examples[TRAIN][0].words
@@ -103,13 +107,13 @@ def _check_positions(
     """Check that a model has a position for each token.
 
     Args:
-        examples: of a file.
-        shape: the model's.
+        examples: the examples of a file.
+        shape: the shape of the model.
         cuts: whether the task cuts its rows to --length.
-        where: the file.
+        where: the path of the file.
 
     Raises:
-        UserError: it has not.
+        UserError: an example has more tokens than the model has positions.
     """
     most = shape.max_positions
     remedy = (
@@ -128,7 +132,7 @@ def _check_positions(
 
 
 def identity_of(source: ModelSource, tokenizer: TextTokenizer) -> dict[str, Any]:
-    """Return the identity that trainer.train records, so that checkpoints open like its own."""
+    """Return the identity for checkpoints in the form of trainer.train, so that both open alike."""
     name = source.tokenizer.get("name", tokenizer.spec)
     return {
         "objective": source.objective,
@@ -139,7 +143,7 @@ def identity_of(source: ModelSource, tokenizer: TextTokenizer) -> dict[str, Any]
 
 
 def fixed_values(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
-    """Return the task and its items, which stay the same when a run resumes."""
+    """Return the task and hashes of its items, which must stay the same when a run resumes."""
     return {
         "task": config.described_task.name,
         **to_json(config.prompt_options),
@@ -148,7 +152,7 @@ def fixed_values(config: Finetune, examples: Mapping[str, Sequence[Example]]) ->
 
 
 def _fingerprint(examples: Sequence[Example]) -> str:
-    """Return a hash of items as the model sees them."""
+    """Return a hash of items in the form that the model sees."""
     digest = hashlib.sha256()
     for example in examples:
         digest.update(f"{example.guid} {example.label} {example.words}".encode())
@@ -158,13 +162,13 @@ def _fingerprint(examples: Sequence[Example]) -> str:
 
 
 def check_no_items_lost(checkpoint: Checkpoint, order: EpochOrder) -> None:
-    """Check that the next step begins with the item behind the last one of a checkpoint.
+    """Check that the step after a checkpoint begins with the next item.
 
-    Across epochs, the last batch of a run that has ended may be short, and the next begins where a
-    whole one would have ended.
+    Across epochs, the last batch of a run that has ended may be short, while the next step begins
+    where a full batch would have ended.
 
     Raises:
-        UserError: a run of more epochs would leave out what is between.
+        UserError: a run of more epochs would leave out the items in between.
     """
     epochs = int(checkpoint.state["options"].get("epochs", order.epochs))
     lost = checkpoint.step * order.batch_size - epochs * order.num_items

@@ -1,7 +1,7 @@
-"""How far a run has come, and its best checkpoint, which is kept next to the newest ones.
+"""The progress of a run, and its best checkpoint, which is kept next to the newest ones.
 
-RUN/step-150           the newest, pruned as others come
-RUN/best/step-100      the best: the same files under a second name, so it costs no room or time
+RUN/step-150           the newest checkpoint, removed when newer ones are complete
+RUN/best/step-100      the best: hard links to the same files, which cost no room and no time
 """
 
 import math
@@ -18,26 +18,26 @@ from trainer.distributed import Ranks
 
 @dataclass(frozen=True, kw_only=True)
 class BestEpoch:
-    """The best evaluation so far."""
+    """An epoch with the best evaluation so far."""
 
     epoch: int
     step: int
     metrics: Mapping[str, float]
-    """The first one decides: the more the better."""
+    """The figures by name; the first one decides, and higher is better."""
 
     def folder(self, run: Path) -> Path:
-        """Return where its checkpoint is in a run's folder."""
+        """Return the folder of the checkpoint in a run's folder."""
         return run / "best" / f"step-{self.step}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class FinetuneProgress:
-    """The progress that the checkpoints of a run record."""
+    """The progress of a run, which its checkpoints record."""
 
     evaluated: int = 0
-    """The last epoch that was evaluated; 0: none."""
+    """The last evaluated epoch; 0: none."""
     bests: tuple[BestEpoch, ...] = ()
-    """The best epoch, if one was evaluated."""
+    """The best epoch; empty if none was evaluated."""
 
     @property
     def best(self) -> BestEpoch | None:
@@ -46,7 +46,7 @@ class FinetuneProgress:
 
 
 def better_epoch(best: BestEpoch | None, other: BestEpoch) -> BestEpoch | None:
-    """Return the better one, the earlier of equals; one without a finite figure never counts."""
+    """Return the better of two epochs, the earlier of equals; a figure must be finite to count."""
     figure, *_ = other.metrics.values()
     if not math.isfinite(figure):
         return best
@@ -54,13 +54,13 @@ def better_epoch(best: BestEpoch | None, other: BestEpoch) -> BestEpoch | None:
 
 
 def keep_best(run: Path, best: BestEpoch, ranks: Ranks) -> bool:
-    """Make a checkpoint the best one, once it is whole; return whether it is now.
+    """Make a complete checkpoint the best one; return whether it is the best one now.
 
-    All ranks call this. Wherever a crash interrupts it, there is a best one that is whole: the
-    list of the new one's files comes last, and the former best goes after that.
+    All ranks call this. A crash at any moment leaves a complete best checkpoint: the list of the
+    new one's files is linked last, and the former best is removed after that.
 
     Raises:
-        CollectiveError: it could not be kept.
+        CollectiveError: the checkpoint could not be kept.
     """
     source, target = run / f"step-{best.step}", best.folder(run)
 
@@ -74,7 +74,7 @@ def keep_best(run: Path, best: BestEpoch, ranks: Ranks) -> bool:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Make a checkpoint the best one, and remove all others that are there."""
+    """Link a checkpoint as the best one, and remove former best ones."""
     shutil.rmtree(target, ignore_errors=True)
     paths = sorted(path for path in source.rglob("*") if path.is_file())
     for path in sorted(paths, key=lambda path: path == list_path(source)):
@@ -85,7 +85,7 @@ def _replace(source: Path, target: Path) -> None:
 
 
 def _link(path: Path, target: Path) -> None:
-    """Link a file under a second name; copy it where the file system has no links."""
+    """Make a hard link to a file; copy it if the file system has no hard links."""
     target.parent.mkdir(parents=True, exist_ok=True)
     try:
         os.link(path, target)

@@ -1,7 +1,7 @@
-"""Scores, answers and losses, computed from a model's outputs for batches of examples.
+"""Computes scores, answers and losses from a model's outputs for batches of examples.
 
-Losses of choices are as in THUDM/GLM (commit 4f61ed7, finetune_glm.py); a loss here is of one
-example, so that a batch may be split into any parts.
+The losses of choices follow THUDM/GLM (commit 4f61ed7, finetune_glm.py), but are computed per
+example, so that a batch can be split in any way.
 """
 
 import math
@@ -20,13 +20,13 @@ from trainer.tasks.collate import collate, to_device
 from trainer.tasks.rows import Example, rows_of
 
 NO_CHOICE = -10_000.0
-"""The score of a choice that an example lacks, where others of the batch have it."""
+"""The score of choices that an example lacks and others of its batch have."""
 NO_ANSWER = -1
-"""No answer: scores that are not finite choose nothing."""
+"""The answer for scores that are not finite."""
 
 
 def have_choices(examples: Sequence[Example]) -> bool:
-    """Return whether the examples of a task offer choices or words, not ask for texts."""
+    """Return whether the examples of a task have choices or words, rather than texts to predict."""
     return any(len(example.rows) > 1 or example.words for example in examples)
 
 
@@ -35,28 +35,28 @@ class Prediction:
     """A model's answer to an example."""
 
     answer: int
-    """The number of the best choice or word; 1 or 0 for a text that is the most probable or
-    not."""
+    """The number of the best choice or word; of a text, 1 if all its tokens are the most probable
+    ones, else 0."""
     loss: float = 0.0
-    """Of a text in nats, summed over its tokens."""
+    """The loss of a text in nats, summed over its tokens."""
     correct: int = 0
-    """Tokens of a text that were the most probable ones."""
+    """The number of tokens of a text that are the most probable ones."""
     num_targets: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
 class Scoring:
-    """How the outputs of rows become scores of choices."""
+    """Converts the outputs of rows to scores of choices."""
 
     pad: int
-    """The token that fills rows up."""
+    """The padding token."""
     has_choices: bool
-    """Whether examples offer choices or words (`have_choices`)."""
+    """The result of `have_choices` for the examples."""
     penalty: float = 0.0
-    """Scores are divided by (number of targets)^penalty if that is above 0."""
+    """The exponent p: scores are divided by (number of targets)^p if p is above 0."""
 
     def batch(self, examples: Sequence[Example]) -> dict[str, Tensor]:
-        """Return examples, 1 or more of one kind, as a batch for `GLM.forward`."""
+        """Return one or more examples of one kind as a batch for `GLM.forward`."""
         batch = collate([[row] for row in rows_of(examples)], pad=self.pad)
         widest = max(len(example.words) for example in examples)
         if widest:
@@ -68,8 +68,8 @@ class Scoring:
         """Return the scores of each example's choices, float32[q, k], with gradients.
 
         Args:
-            outputs: of their batch.
-            examples: with choices or words; k is the most that one of them has.
+            outputs: the outputs of the model for the batch of the examples.
+            examples: examples with choices or words; k is the largest number of these.
         """
         sizes = [len(example.words or example.rows) for example in examples]
         if isinstance(outputs, Tensor):
@@ -85,9 +85,9 @@ class Scoring:
     def predictions(
         self, outputs: LossSums | Tensor, examples: Sequence[Example]
     ) -> list[Prediction]:
-        """Return the predictions that outputs of a batch of examples hold."""
+        """Return the predictions for a batch of examples from the outputs of the model."""
         if self.has_choices:
-            best = self.scores(outputs, examples).max(1)  # NaN if any is
+            best = self.scores(outputs, examples).max(1)  # NaN if any score is NaN
             chosen = best.indices.masked_fill(~best.values.isfinite(), NO_ANSWER)
             return [Prediction(answer=choice) for choice in chosen.tolist()]
         assert isinstance(outputs, LossSums)
@@ -98,14 +98,14 @@ class Scoring:
 
 
 def losses(scores: Tensor, labels: Tensor, kind: str) -> Tensor:
-    """Return the loss of each example, float32[q]; their mean is the loss of a batch.
+    """Return the loss of each example, float32[q]; the loss of a batch is their mean.
 
     Args:
-        scores: float32[q, k], of its choices.
-        labels: int64[q], the number of the right one.
-        kind: one of `LOSSES`. cross_entropy: of a softmax over the scores. hinge: by how much each
-            wrong score is not 1 below the right one. generative: the right score, negated. mix:
-            generative + cross_entropy.
+        scores: the scores of the choices, float32[q, k].
+        labels: the number of the right choice, int64[q].
+        kind: one of `LOSSES`. cross_entropy: that of a softmax over the scores. hinge: the sum over
+            wrong scores of their distance from being 1 below the right one. generative: the
+            negated right score. mix: generative + cross_entropy.
     """
     right = scores.gather(1, labels[:, None])
     if kind == HINGE:
@@ -127,15 +127,15 @@ def predict(
     """Return a model's predictions, in the order of the examples.
 
     Args:
-        model: in evaluation mode, on any device.
-        examples: of one task.
-        length_penalty: a choice's score is divided by its number of tokens to this power.
-        at_once: examples of a batch.
+        model: the model in evaluation mode, on any device.
+        examples: the examples of one task.
+        length_penalty: the power of its number of tokens by which a choice's score is divided.
+        at_once: the number of examples per batch.
 
     Raises:
         UserError: a score is not a finite number.
     """
-    # Rows may be filled up with any token: none sees what follows it.
+    # Any token may pad a row: no token sees the tokens after it.
     scoring = Scoring(pad=0, has_choices=have_choices(examples), penalty=length_penalty)
     device, given = model.word_embeddings.weight.device, []
     for first in range(0, len(examples), at_once):

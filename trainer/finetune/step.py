@@ -1,7 +1,8 @@
-"""A step of fine-tuning, and an evaluation, on DeepSpeed's engine.
+"""Takes fine-tuning steps and makes predictions with DeepSpeed's engine.
 
-The loss of a step is the mean over the examples of the global batch, or over their answers' tokens
-where texts are written, however the batch is split into ranks and micro-batches.
+The loss of a step is the mean over the examples of the global batch or, for tasks that generate
+text, over the tokens of the answers. It does not depend on how the batch is split into ranks and
+micro-batches.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,12 +27,12 @@ _T = TypeVar("_T")
 
 @dataclass(frozen=True, kw_only=True)
 class FinetuneEngine:
-    """The engine of a run, and how it learns and answers."""
+    """Trains on examples and predicts their answers with the engine of a run."""
 
     engine: DeepSpeedEngine
     scoring: Scoring
     loss: str
-    """One of `LOSSES`."""
+    """The loss of examples with choices: one of `LOSSES`."""
     ranks: Ranks
 
     def train_step(
@@ -39,14 +40,14 @@ class FinetuneEngine:
     ) -> tuple[StepResult, float]:
         """Take a step; all ranks call this with the same examples.
 
-        Returns the accuracy too: the share of the examples answered right, or of the tokens where
-        texts are written.
+        The second result is the accuracy: the share of examples with the right answer or, for tasks
+        that generate text, of tokens.
 
         Args:
-            examples: the global batch; each rank learns from its part.
-            lr: learning rate.
-            seed: of dropout.
-            step: its number.
+            examples: the global batch; each rank trains on its part.
+            lr: the learning rate.
+            seed: the seed of dropout.
+            step: the number of the step.
         """
         rows = rows_of(examples)
         units: Sequence[Any] = examples
@@ -57,12 +58,12 @@ class FinetuneEngine:
             total, measure = sum(len(row.answer) for row in rows), self._measure_texts
         counted: list[Tensor] = []
 
-        def loss_of(part: Sequence[Any], share: int) -> Tensor:
-            lost, right = measure(part)
-            counted.append(share * torch.stack([lost.detach(), right]).double())
-            return lost * (share * self.ranks.world / max(total, 1))
+        def loss_of(part: Sequence[Any], weight: int) -> Tensor:
+            loss, right = measure(part)
+            counted.append(weight * torch.stack([loss.detach(), right]).double())
+            return loss * (weight * self.ranks.world / max(total, 1))
 
-        parts = [partial(loss_of, part, share) for part, share in self._parts(units)]
+        parts = [partial(loss_of, part, weight) for part, weight in self._parts(units)]
         applied, grad_norm = self.engine.train_micro_batches(parts, lr=lr, seed=seed, step=step)
         loss_sum, right_sum = self.ranks.sum(torch.stack(counted).sum(0).cpu()).tolist()
         outcome = StepResult(
@@ -77,20 +78,21 @@ class FinetuneEngine:
     def predict(
         self, examples: Sequence[Example], *, stop: Callable[[], int] = lambda: 0
     ) -> list[Prediction] | None:
-        """Return predictions for examples, in their order, or None if stopped; learn nothing.
+        """Return predictions for examples, in their order, without training; None if stopped.
 
         Args:
-            examples: all ranks give the same; each computes its part.
-            stop: called between batches, with the same result on all ranks; nonzero: stop.
+            examples: the examples, the same on all ranks; each rank computes its part.
+            stop: called after each batch, with the same result on all ranks; if the result is not
+                0, this returns None.
 
         Raises:
             CollectiveError: the scores of an example are not finite.
         """
         own = []
         with self.engine.eval_mode(eager=True):
-            for part, share in self._parts(examples):
+            for part, weight in self._parts(examples):
                 outputs = self._forward(self.scoring.batch(part))
-                own.extend(self.scoring.predictions(outputs, part)[: len(part) * share])
+                own.extend(self.scoring.predictions(outputs, part)[: len(part) * weight])
                 if stop():
                     break
         if stop():
@@ -106,10 +108,9 @@ class FinetuneEngine:
         return given
 
     def _parts(self, units: Sequence[_T]) -> Iterator[tuple[Sequence[_T], int]]:
-        """Yield this rank's micro-batches, as many on every rank, and a share.
+        """Yield this rank's micro-batches, equally many on every rank, and the weight of each.
 
-        The share is 1; or 0 where a rank has none left and computes a unit of others again, which
-        counts nothing.
+        The weight is 1, or 0 if the rank has no units left and computes the first unit again.
         """
         size, share = self.engine.micro_batch, -(-len(units) // self.ranks.world)
         first = share * self.ranks.rank
@@ -122,21 +123,25 @@ class FinetuneEngine:
         return outputs
 
     def _measure_choices(self, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
-        """Return the sum of the losses, and how many examples were right."""
+        """Return the sum of the losses, and the number of right examples."""
         scores = self.scoring.scores(self._forward(self.scoring.batch(examples)), examples)
         labels = torch.tensor([_label(example) for example in examples], device=scores.device)
         right = scores.detach().argmax(1) == labels
         return losses(scores, labels, self.loss).sum(), right.sum()
 
     def _measure_texts(self, lines: Sequence[Sequence[Row]]) -> tuple[Tensor, Tensor]:
-        """Return the sum of the losses, and how many tokens were right."""
+        """Return the sum of the losses, and the number of right tokens."""
         sums = self._forward(collate(lines, pad=self.scoring.pad, isolate=True))
         assert isinstance(sums, LossSums)
         return sums.loss.sum(), sums.correct.sum()
 
 
 def _label(example: Example) -> int:
-    """Return the number of the right choice; in training every example has one."""
+    """Return the number of the right choice, which every training example needs.
+
+    Raises:
+        UserError: the example has none.
+    """
     if example.label is None:
         raise UserError(f"{example.guid} has no label, and training needs one.")
     return example.label

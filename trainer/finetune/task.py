@@ -1,8 +1,8 @@
-"""A run that learns the items of a task.
+"""Fine-tuning: trains a model on the items of a task.
 
 RUN/step-N               the newest checkpoint
-RUN/best/step-N          that of the best epoch, by the task's first metric
-RUN/predictions.jsonl    its answers to test.jsonl, as they are handed in
+RUN/best/step-N          the checkpoint of the best epoch, by the task's first metric
+RUN/predictions.jsonl    its answers to test.jsonl, in the format for submission
 RUN/log.jsonl            losses, and the metrics of each epoch
 """
 
@@ -52,35 +52,35 @@ from trainer.trainer import Trainer, TrainingTask
 EVALUATION = "evaluation"
 PREDICTIONS = "predictions.jsonl"
 _DECISIVE = "log_probability"
-"""The first figure of texts that are judged by their loss."""
+"""The first figure of tasks that are judged by the loss of known texts."""
 
 
 @dataclass(kw_only=True, eq=False)
 class FinetuneTask(TrainingTask):
-    """Fine-tuning: items, epoch by epoch; the checkpoint of the best epoch is kept."""
+    """Training on items, epoch by epoch; the checkpoint of the best epoch is kept."""
 
     state: TrainState
     config: Finetune
     tokenizer: TextTokenizer
     examples: Mapping[str, Sequence[Example]]
-    """By split, of those that there are."""
+    """The examples by split, for the splits that have a file."""
     order: EpochOrder
     engine: FinetuneEngine
     generator: RankGenerator
     progress: FinetuneProgress
-    """Up to the last step, without the losses that are not finite."""
+    """The progress up to the last step."""
     data: Sequence[str]
-    """The data that the model was pretrained on, which have its tokenizer."""
+    """The data that the model was pretrained on, which contain its tokenizer."""
     _kept: BestEpoch | None = None
-    """The best whose checkpoint is known to be kept."""
+    """The best epoch whose checkpoint is known to be kept."""
     _figures: list[tuple[float, float]] = field(default_factory=list)
-    """Loss and accuracy of the steps since the last line of the log."""
+    """Loss and accuracy of each step since the last line of the log."""
 
     def __post_init__(self) -> None:
         self._task = self.config.described_task
 
     def summary(self) -> list[str]:
-        """Return a summary of the run for its user."""
+        """Return lines that describe the run for its user."""
         config, task, shape = self.config, self._task, self.generator.shape
         counts = ", ".join(f"{len(self.examples[s]):,} {s}" for s in SPLITS if s in self.examples)
         shortened = sum(one.num_cut for several in self.examples.values() for one in several)
@@ -98,7 +98,7 @@ class FinetuneTask(TrainingTask):
         return lines
 
     def train_step(self, step: int, *, lr: float) -> StepResult:
-        """Take a step."""
+        """Train on the next batch of items."""
         batch = [self.examples[TRAIN][number] for number in self.order.items(step)]
         outcome, accuracy = self.engine.train_step(batch, lr=lr, seed=self.config.seed, step=step)
         if outcome.is_finite:
@@ -106,17 +106,17 @@ class FinetuneTask(TrainingTask):
         return outcome
 
     def metrics(self) -> Mapping[str, float]:
-        """Return loss and accuracy since the last call."""
+        """Return loss and accuracy of the steps since the last call."""
         columns = zip(*(self._figures or [(math.nan, math.nan)]), strict=True)
         self._figures = []
         return dict(zip(("loss", "accuracy"), map(fmean, columns), strict=True))
 
     def position(self, step: int) -> int:
-        """Return how many items were taken up to a step, short batches as whole ones."""
+        """Return the number of items up to a step, counting short batches as full ones."""
         return step * self.config.batch_size
 
     def evaluate(self, step: int, log: RunLog, stop: Stop, *, bad_streak: int | None) -> bool:  # noqa: ARG002
-        """Evaluate an epoch that has ended, in this start or before it, and was not evaluated."""
+        """Evaluate the epoch that ended with a step, if it was not evaluated before."""
         epoch = self.order.ended_epoch(step)
         if epoch is None or epoch <= self.progress.evaluated:
             return False
@@ -131,17 +131,17 @@ class FinetuneTask(TrainingTask):
         return True
 
     def _evaluate(self, epoch: int, step: int, log: RunLog) -> None:
-        """Evaluate an epoch and note if it is the best, unless the run is asked to stop."""
+        """Evaluate an epoch and record whether it is the best, unless a signal stops the run."""
         metrics = self._metrics()
         if metrics is None:
             return
         is_judged = bool(metrics)
-        # Without anything to tell epochs apart, the last one is the best.
+        # Without validation items the last epoch is the best.
         metrics = metrics or {"steps": step}
         here = BestEpoch(epoch=epoch, step=step, metrics=metrics)
         best = better_epoch(self.progress.best, here)
         if best is here:
-            # JSON, of which checkpoints are made, has no other figures.
+            # Checkpoints are JSON, which has no NaN and no infinity.
             finite = {name: figure for name, figure in metrics.items() if math.isfinite(figure)}
             best = here = replace(here, metrics=finite)
             if not self._predict():
@@ -159,7 +159,7 @@ class FinetuneTask(TrainingTask):
         self.progress = replace(self.progress, bests=bests, evaluated=epoch)
 
     def _predict(self) -> bool:
-        """Write the answers to the test items, if there are any; return whether not stopped.
+        """Write the answers to the test items, if there are any; return False if stopped.
 
         Raises:
             CollectiveError: the file cannot be written.
@@ -178,7 +178,7 @@ class FinetuneTask(TrainingTask):
                 handle.write(json_text(line).encode() + b"\n")
 
     def should_save(self, step: int) -> bool:
-        """Return whether an epoch has ended, or as many steps were taken as --save-every says."""
+        """Return whether an epoch has ended or a checkpoint is due by --save-every."""
         every = self.config.save_every
         is_due = every != EPOCH and step % int(every) == 0
         return is_due or self.order.ended_epoch(step) is not None
@@ -189,7 +189,7 @@ class FinetuneTask(TrainingTask):
         return {"progress": to_json(self.progress), "run": run}
 
     def after_save(self) -> None:
-        """Keep the checkpoint of the best epoch, once it is whole."""
+        """Keep the checkpoint of the best epoch once it is complete."""
         best = self.progress.best
         if best is None or best is self._kept:
             return
@@ -199,7 +199,7 @@ class FinetuneTask(TrainingTask):
     def _metrics(self) -> dict[str, float] | None:
         """Return the figures of the validation items, the decisive one first; None if stopped.
 
-        Without such items it is empty.
+        The result is empty if there are no validation items.
         """
         if VALIDATION not in self.examples:
             return {}
@@ -209,7 +209,7 @@ class FinetuneTask(TrainingTask):
             if predictions is None:
                 return None
             known = _text_figures(predictions)
-            # A model that has diverged writes nothing that could be judged.
+            # A diverged model generates nothing that could be judged.
             if self.config.by_loss or not math.isfinite(known[_DECISIVE]):
                 return known
         examples = self.examples[VALIDATION]
@@ -231,9 +231,9 @@ class FinetuneTask(TrainingTask):
         return self.engine.predict(examples, stop=self.generator.stop.exit_code)
 
     def _prompt(self, example: Example) -> Prompt:
-        """Return the prompt of an example's row: the first token of its answer, and all before it.
+        """Return the prompt of an example's row: all tokens before the answer.
 
-        As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq), eop alone ends what fills a blank.
+        As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq), only eop ends the text of a blank.
         """
         row = example.rows[0]
         *context, token = row.prompt
@@ -254,7 +254,7 @@ def _rank_note(here: BestEpoch, best: BestEpoch | None) -> str:
 
 
 def _text_figures(predictions: Sequence[Prediction]) -> dict[str, float]:
-    """Return the figures of texts that are known; the first is the better the higher."""
+    """Return the figures of known texts; the first one, the decisive one, should be high."""
     count = max(1, sum(one.num_targets for one in predictions))
     loss = sum(one.loss for one in predictions) / count
     accuracy = sum(one.correct for one in predictions) / count
@@ -262,18 +262,18 @@ def _text_figures(predictions: Sequence[Prediction]) -> dict[str, float]:
 
 
 def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
-    """Return a run that is ready to learn items; all ranks call this.
+    """Return the task of a run that is ready for its next step; all ranks call this.
 
-    Everything that can be refused is refused here, before the first step, and by all ranks
-    together.
+    All ranks together refuse here, before the first step, whatever does not fit.
 
     Args:
-        config: nothing left open.
-        ranks: of the run.
-        stop: looked at while texts are written.
+        config: the result of `Finetune.prepared`.
+        ranks: the ranks of the run.
+        stop: checked while texts are generated.
 
     Raises:
-        UserError: the options, the files, the model, the ranks or the checkpoints do not fit.
+        UserError: the options, the files, the model, the ranks or the checkpoints do not fit
+            together.
     """
     checkpoint = find_resume_point(config, ranks, parts={"progress": dict})
     path = config.init_from if checkpoint is None else checkpoint.folder
@@ -294,7 +294,7 @@ def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
         shape=shape,
         seed=config.seed,
         make=partial(GLM, smoothing=config.label_smoothing),
-        # The newest of a run's checkpoints, where the flag names its folder.
+        # If the flag names the folder of a run, this is the newest of its checkpoints.
         load_weights=partial(broadcast_weights, source.path, extend_positions=False, ranks=ranks),
         batch_sizes=[config.batch_size],
         steps=order.steps,

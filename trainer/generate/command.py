@@ -1,4 +1,4 @@
-"""Text from a trained model, which fills blanks of prompts or continues texts.
+"""Generates text with a trained model, which fills the blanks of prompts or continues texts.
 
 The command, and the same from Python:
 
@@ -71,12 +71,12 @@ class Generate(Command, Decoding, LoadOptions):
 
     @classmethod
     def parse(cls, words: Sequence[str], program: str) -> "Generate":
-        """Return the command that a command line describes; flags stand among its prompts."""
+        """Parse a command line, in which flags may come between prompts."""
         parsed = cls.parser(program).parse_intermixed_args(words)
         return cls(**options_of(cls, vars(parsed)))
 
     def run(self) -> None:
-        """Print what the model writes."""
+        """Generate texts and print them."""
         log_plainly()
         from trainer.generate.prompt import make_prompt, read_prompts  # noqa: PLC0415  loads numpy
 

@@ -1,14 +1,12 @@
-"""A model that reads prompts, and then tokens one after another, and says what may follow.
-
-No token is read twice: the keys and values of every layer are kept.
+"""Runs a model on prompts and then token by token, with a cache of keys and values.
 
     row 0   [CLS] A cat [MASK] eos  sop  sat   on
     row 1   [CLS] [MASK] eos        sop  Dogs   .      .      .
                                     ^ lengths[1] = 3 before sop, 5 after Dogs
 
-Rows hold any number of tokens each. Positions are embedded before the layers, so a token's slot in
-its row says only how many were read before it. Slots beyond a row's length are never
-seen, and the next tokens overwrite it.
+Each row has any number of tokens. Positions are embedded before the layers, so the slot of a token
+in its row is only the number of tokens read before it. Slots beyond the length of a row are masked,
+and the next tokens overwrite them.
 """
 
 from collections.abc import Callable, Sequence
@@ -27,11 +25,11 @@ from trainer.model.sizes import ModelConfig
 Forward = Callable[[CachedInput], Tensor]
 """`GLM.forward`, or an engine around it."""
 _STEP = 128
-"""Slots are made in multiples of this many."""
+"""Slots are allocated in multiples of this number."""
 
 
 class InputToken(NamedTuple):
-    """A token as a model reads it."""
+    """A token with its positions, as input of a model."""
 
     token: int
     position: int
@@ -39,28 +37,28 @@ class InputToken(NamedTuple):
 
 
 class CachedDecoder:
-    """A model and what each of its rows has read; it is the `CachedInput` that the model reads."""
+    """A model with a cache for each row; it is itself the `CachedInput` of the model."""
 
     tokens: Tensor
-    """The new ones, int64[b, n]."""
+    """The new tokens, int64[b, n]."""
     position_ids: Tensor
-    """Theirs, int64[b, 2, n]."""
+    """The positions of the new tokens, int64[b, 2, n]."""
 
     def __init__(self, forward: Forward, shape: ModelConfig, device: torch.device) -> None:
-        """Hold no rows yet."""
+        """Begin without rows."""
         self._forward, self._device = forward, device
         self.positions = shape.position_rows
-        """How many the model has."""
+        """The number of positions of the model."""
         self._clear(0)
 
     def _clear(self, num_rows: int) -> None:
         self.lengths: NDArray[np.int64] = np.zeros(num_rows, np.int64)
-        """How many tokens of each row have been read."""
+        """The number of tokens of each row that have been read."""
         self._stores: dict[int, Tensor] = {}
         """Keys and values of each layer, [2, b, heads, slots, width]."""
 
     def prefill(self, prompts: Sequence[Prompt]) -> None:
-        """Read the contexts of prompts, a row for each; a GLM sees all of one at once."""
+        """Read the contexts of prompts, one per row; tokens of a GLM's context see each other."""
         self._clear(len(prompts))
         rows = [
             [InputToken(token, position, 0) for position, token in enumerate(prompt.context)]
@@ -70,10 +68,10 @@ class CachedDecoder:
             self._forward_rows(rows, sees_ahead=not prompts[0].causal)
 
     def decode(self, rows: Sequence[Sequence[InputToken]]) -> Tensor:
-        """Read one or more tokens per row, and return the logits of the last, float32[b, V].
+        """Read one or more tokens per row, and return the logits after the last one, float32[b, V].
 
         Raises:
-            UserError: some of them are NaN or infinite.
+            UserError: some logits are NaN or infinite.
         """
         logits = self._forward_rows(rows, sees_ahead=False)
         if not bool(logits.isfinite().all()):
@@ -85,9 +83,11 @@ class CachedDecoder:
         return logits
 
     def reorder(self, rows: Sequence[tuple[int, int]]) -> None:
-        """Keep rows in this order, some perhaps several times: their numbers, and their lengths.
+        """Select rows of the cache in a new order; a row may be selected several times.
 
-        Tokens that a row has read beyond its length are forgotten.
+        Args:
+            rows: the number of each selected row, and its length; tokens beyond the length are
+                forgotten.
         """
         numbers = [number for number, _ in rows]
         if numbers != list(range(len(self.lengths))):
@@ -109,27 +109,27 @@ class CachedDecoder:
 
     @property
     def last(self) -> Tensor:
-        """The last new token of each row, int64[b]; the first one for rows that get none."""
+        """The index of each row's last new token, int64[b]; 0 for rows without new tokens."""
         return torch.from_numpy(np.maximum(self._sizes - 1, 0))
 
     @property
     def _new_slots(self) -> NDArray[np.int64]:
-        """The slots of the new tokens, padding included, int64[b, n]."""
+        """The slots of the new tokens, including padding, int64[b, n]."""
         return self._starts[:, None] + np.arange(self._width)
 
     def mask(self, device: torch.device) -> Tensor:
-        """Return which slots the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
+        """Return the slots that the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
         slots = np.arange(int(self._starts.max()) + self._width)
-        # Slot 0, for rows without tokens: a softmax over nothing gives NaN.
+        # Rows without tokens see slot 0, because a softmax over no slots gives NaN.
         ahead = slots < np.maximum(self.lengths, 1)[:, None, None, None]
         seen = ahead if self._sees_ahead else slots <= self._new_slots[:, None, :, None]
         return torch.from_numpy(seen).to(device)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the new tokens of a layer, [b, heads, n, width], and return those of all slots.
+        """Add keys and values of new tokens, [b, heads, n, width]; return those of all slots.
 
-        Every slot beyond a row's length holds numbers, if only zeros: a weight of 0 makes them
-        nothing, which it does not do to NaN.
+        Slots beyond a row's length always hold finite numbers, because a weight of 0 cancels these,
+        but not NaN.
         """
         new, first = torch.stack([keys, values]), int(self._starts[0])
         extent = int(self._starts.max()) + self._width

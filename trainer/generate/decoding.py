@@ -1,4 +1,4 @@
-"""How what a model writes is chosen: the options of every command that lets one write."""
+"""The decoding options of all commands that generate text."""
 
 import math
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from shards.errors import UserError
 
 @dataclass(frozen=True, kw_only=True)
 class Decoding:
-    """How tokens are chosen; by default the most probable one."""
+    """Options for choosing tokens; by default the most probable token is taken."""
 
     max_new_tokens: int = option(128, group="decoding", metavar="N", type=positive)
     """Maximum number of tokens per blank."""
@@ -54,5 +54,5 @@ class Decoding:
 
     @property
     def draws(self) -> bool:
-        """Whether chance decides anything."""
+        """Whether tokens are drawn at random."""
         return self.effective_temperature > 0

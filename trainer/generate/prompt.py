@@ -1,14 +1,14 @@
-"""Prompts: the tokens that a model reads before it writes, and where it writes.
+"""Encodes prompts: the tokens that a model reads, and the blanks that it fills.
 
-    A cat [MASK] on the [sMASK]        each blank is filled, from left to right
+    A cat [MASK] on the [sMASK]        blanks are filled from left to right
     A cat                              no blank: the text continues, as if it ended with " [gMASK]"
 
-    Part A of a GLM   [CLS] text with masks eos        no eos behind a [gMASK] that ends the text
-    then per blank    sop and what fills it            position of the mask; block positions 1, 2 …
+    Part A of a GLM   [CLS] text with masks eos        no eos after a [gMASK] that ends the text
+    then per blank    sop and the completion           position of the mask; block positions 1, 2 …
 
-Text is encoded piece by piece, the ids joined; white space in front of a mask is dropped. As in
-THUDM/GLM (commit 4f61ed7, generate_samples.py). A causal model gets the text as it is: the names of
-masks are plain text to it.
+The text between masks is encoded part by part; white space before a mask is dropped. This follows
+THUDM/GLM (commit 4f61ed7, generate_samples.py). A causal model gets the text unchanged, with the
+names of masks as plain text.
 """
 
 import re
@@ -24,61 +24,62 @@ MARKS: Mapping[str, str] = {"[MASK]": "mask", "[sMASK]": "smask", "[gMASK]": "gm
 """The marks of blanks in a prompt, and the roles of their tokens."""
 _MARK = re.compile(r"(\[[sg]?MASK\])")
 _SHOWN = 40
-"""Characters of a prompt in a message."""
+"""The maximum number of characters of a prompt in a message."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Blank:
-    """Where a model writes."""
+    """A blank that a model fills."""
 
     token: int
-    """The token that is read first."""
+    """The token that the model reads before it fills the blank, such as sop."""
     position: int
+    """The position of that token."""
     block_position: int
-    """Of that token."""
+    """The block position of that token."""
     mark: str = ""
-    """As written in the prompt; "": the text continues."""
+    """The mark in the prompt; "" for a causal model."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Prompt:
-    """A text with blanks, as a model reads it."""
+    """A text with blanks in the form that a model reads."""
 
     context: tuple[int, ...]
-    """Tokens that are read at once, before any blank."""
+    """The tokens that are read at once, before any blank."""
     blanks: tuple[Blank, ...]
     ends: frozenset[int]
-    """The tokens that end what fills a blank."""
+    """The tokens that end the text of a blank."""
     causal: bool
-    """Written tokens have further positions; else further block positions."""
+    """Whether positions count on in generated text; otherwise block positions do."""
     text: str = ""
-    """As it was given."""
+    """The text of the prompt."""
     parts: tuple[str, ...] = ("", "")
-    """The text before, between and behind the blanks."""
+    """The text before, between and after the blanks."""
 
     def position_of(self, number: int, place: int) -> tuple[int, int]:
-        """Return position and block position of a token of a blank, the first one at place 0."""
+        """Return position and block position of token `place` of a blank, counted from 0."""
         blank = self.blanks[number]
         if self.causal:
             return blank.position + place, blank.block_position
         return blank.position, blank.block_position + place
 
     def room(self, number: int, positions: int) -> int:
-        """Return how many tokens fit into a blank of a model with this many positions."""
+        """Return the number of tokens that fit into a blank, in a model with `positions`."""
         blank = self.blanks[number]
         return positions - (blank.position if self.causal else blank.block_position)
 
 
 def make_prompt(text: str, tokenizer: TextTokenizer, prompt_format: PromptFormat) -> Prompt:
-    """Return the prompt that a text is.
+    """Encode a text as a prompt.
 
     Args:
-        text: with or without blanks.
-        tokenizer: the model's.
-        prompt_format: how the model reads.
+        text: the text, with or without blanks.
+        tokenizer: the tokenizer of the model.
+        prompt_format: the properties of the model.
 
     Raises:
-        UserError: the tokenizer lacks a token, or the text has no place in the model.
+        UserError: the tokenizer lacks a token, or the model has too few positions for the text.
     """
     if prompt_format.causal:
         prompt = _causal_prompt(text, tokenizer)
@@ -160,14 +161,14 @@ def _shown(text: str) -> str:
 
 
 def read_prompts(path: Path) -> list[str]:
-    """Return the prompts of a file; lines without text are none.
+    """Return the prompts in a file; blank lines are skipped.
 
     Args:
-        path: of text, one prompt per line; or, if its name ends in .jsonl, of objects with a
-            `prompt`, which may have several lines.
+        path: a text file with one prompt per line; or, if its name ends in .jsonl, a file with one
+            JSON object per line, whose `prompt` may have several lines.
 
     Raises:
-        UserError: it cannot be read, has no prompt, or a line of it is none.
+        UserError: the file cannot be read, has no prompt, or a line has no valid prompt.
     """
     if path.suffix == ".jsonl":
         prompts = [item.text("prompt") for item in read_items(path)]

@@ -1,8 +1,8 @@
-"""Blanks filled by a model in training, on all ranks.
+"""Generates text with a model in training, on all ranks.
 
 Each rank fills its share of the prompts. At ZeRO stage 3 every call of the model gathers weights
-from all ranks, and texts end after different numbers of tokens: a rank that has finished its batch
-makes dummy calls until all have.
+from all ranks, but texts have different lengths. So a rank that has finished its batch makes dummy
+calls until all ranks have finished theirs.
 """
 
 from collections.abc import Callable
@@ -27,33 +27,33 @@ _NOTHING = Prompt(context=(0,), blanks=(), ends=frozenset(), causal=True)
 
 
 class _StoppedError(Exception):
-    """This rank was asked to stop; what is being written is not finished."""
+    """This rank has received a signal to stop, and leaves its texts unfinished."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class RankGenerator:
-    """Fills blanks on all ranks."""
+    """Fills the blanks of prompts on all ranks."""
 
     engine: DeepSpeedEngine
     shape: ModelConfig
     decoding: Decoding
     ranks: Ranks
     stop: Stop
-    """A rank that is asked to stop writes no further token."""
+    """The signals to stop; a rank that has received one generates no further token."""
     batch_size: int
-    """Prompts that a rank fills at once; the same on all ranks."""
+    """The number of prompts that a rank fills at once, the same on all ranks."""
 
     def fill(
         self, num_prompts: int, prompt_of: Callable[[int], Prompt]
     ) -> list[list[Completion]] | None:
-        """Return the completions of prompts, in their order, or None if asked to stop.
+        """Return the completions of prompts, in their order; None if a signal to stop arrived.
 
         Args:
-            num_prompts: the same on all ranks.
-            prompt_of: makes a prompt, by its number.
+            num_prompts: the number of prompts, the same on all ranks.
+            prompt_of: makes the prompt with a number.
 
         Raises:
-            CollectiveError: some rank could not write, because the logits are NaN or infinite.
+            CollectiveError: logits on some rank are NaN or infinite.
         """
         own: list[list[Completion]] = []
         share = -(-num_prompts // self.ranks.world)
@@ -69,7 +69,7 @@ class RankGenerator:
         return [one for part in self.ranks.gather(own) for one in part]
 
     def _batch(self, numbers: range, prompt_of: Callable[[int], Prompt]) -> list[list[Completion]]:
-        """Return the completions of a batch, once all ranks have theirs."""
+        """Return the completions of a batch once all ranks have finished theirs."""
         decoder = CachedDecoder(self._call, self.shape, self.ranks.device)
         prompts = [prompt_of(number) for number in numbers]
         try:
@@ -84,10 +84,10 @@ class RankGenerator:
         return self.engine.stage == ZERO_3 and self.ranks.world > 1
 
     def _call(self, new: CachedInput) -> Tensor:
-        """Return the model's logits, at ZeRO stage 3 in a call that all ranks make.
+        """Return the model's logits; at ZeRO stage 3 all ranks make this call together.
 
         Raises:
-            _StoppedError: this rank was asked to stop.
+            _StoppedError: this rank has received a signal to stop.
         """
         if self.stop.is_requested:
             raise _StoppedError
@@ -97,7 +97,7 @@ class RankGenerator:
         return logits
 
     def _join_remaining_calls(self) -> None:
-        """Make dummy calls of the model until no rank makes any other."""
+        """Make dummy calls of the model until all ranks have finished."""
         decoder = CachedDecoder(self.engine.wrapped, self.shape, self.ranks.device)
         while self._is_split and int(self.ranks.sum(torch.zeros(1, dtype=torch.int64))):
             decoder.prefill([_NOTHING])

@@ -1,7 +1,8 @@
-"""Texts that a model in training writes for prompts: to log, TensorBoard and terminal.
+"""Generates sample texts during training, for the log, TensorBoard and the terminal.
 
-Tokens are drawn as THUDM/GLM ships it, at a temperature of 0.9 among the 40 most probable, with the
-same numbers each time, so that samples of two steps differ only by the weights.
+Tokens are drawn with the defaults of THUDM/GLM, a temperature of 0.9 and the 40 most probable
+tokens. The random numbers are the same each time, so the samples of two steps differ only because
+of the weights.
 """
 
 from collections.abc import Sequence
@@ -21,27 +22,27 @@ from trainer.tokenizer import TextTokenizer
 
 TEMPERATURE, TOP_K = 0.9, 40
 _BATCH = 8
-"""Prompts at once."""
+"""The number of prompts that a rank fills at once."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Samples:
-    """The prompts of a run, and what fills them."""
+    """The prompts of a run, and the generator that fills them."""
 
     prompts: Sequence[Prompt]
     generator: RankGenerator
     tokenizer: TextTokenizer | None
-    """On the first rank."""
+    """The tokenizer on the first rank; None on the others."""
 
     def write(self, step: int, log: RunLog) -> None:
-        """Fill the prompts and log them; all ranks call this.
+        """Fill the prompts and log the texts; all ranks call this.
 
-        A model that says nothing any more is a line in the log: what becomes of its run is decided
-        by its losses.
+        If the logits are not finite, a line says so and the run continues: its losses decide when
+        it ends.
 
         Args:
-            step: the one before.
-            log: where they go.
+            step: the last step taken.
+            log: the log of the run.
         """
         try:
             filled = self.generator.fill(len(self.prompts), self.prompts.__getitem__)
@@ -58,10 +59,10 @@ def open_samples(task: PretrainTask, source: ModelSource, path: Path, *, stop: S
     """Return the samples of a run; all ranks call this.
 
     Args:
-        task: of the run.
-        source: its model.
-        path: of the file of prompts.
-        stop: looked at before each token.
+        task: the task of the run.
+        source: the model of the run.
+        path: the file of prompts.
+        stop: checked before each token.
 
     Raises:
         CollectiveError: the file of prompts, or the tokenizer of the data, cannot be used.

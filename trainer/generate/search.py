@@ -1,18 +1,21 @@
-"""Blanks filled with the best of several texts that are followed at once, or of one.
+"""Fills blanks by beam search; greedy decoding and sampling are searches with one beam.
 
-At each step the best 2 x n continuations of a prompt's n beams are looked at, best first: one that
-ends its text finishes it, if it is among the first n, and is dropped otherwise; the first n others
-are the next beams. The score of a text is the sum of its log probabilities, that of its end
-included. The n best finished ones are kept; a blank is full when there are n, and no beam could
-become better than the worst of them. As in THUDM/GLM (commit 4f61ed7, generation_utils.py) with
-`--select-topk`; there generate_samples.py draws continuations at random instead. So the most
-probable token each time is one beam, and a drawn token its only continuation.
+At each step the best 2 x n continuations of a prompt's n beams are considered, best first. A
+continuation that ends its text finishes the text if it is among the first n, and is dropped
+otherwise; the first n others become the next beams. The score of a text is the sum of its log
+probabilities, including that of its end. The n best finished texts are kept. A blank is filled when
+there are n of them and no beam could become better than the worst. This follows THUDM/GLM (commit
+4f61ed7, generation_utils.py) with `--select-topk`; its generate_samples.py draws continuations at
+random instead. Greedy decoding is a search with one beam, and sampling one whose beam has a drawn
+token as its only continuation.
 
-A prompt continues with its next blank, and leaves when all are filled, whatever others do. A
-blank's last token at the limit is put out but not read, so later blanks do not see it.
+A prompt proceeds to its next blank, and leaves the batch when all its blanks are filled,
+independently of the other prompts. If a blank ends at the limit, its last token is returned but the
+model does not read it, so later blanks do not see it.
 
-A draw is a pure function of the logits and of one number in [0, 1), which is derived from a seed,
-the number of the prompt and that of the token: nothing depends on the other draws of its batch.
+A draw is a pure function of the logits and of one number in [0, 1). That number is derived from the
+seed, the number of the prompt and the number of the token, so a draw does not depend on the other
+draws of its batch.
 """
 
 from collections.abc import Collection, Generator, Iterator, Sequence
@@ -32,11 +35,11 @@ from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt
 
 ENDED, LIMIT, POSITIONS = "end", "length", "positions"
-"""Why a blank's text ends: the model ended it; it has the most tokens asked for; the model has no
-more positions."""
+"""Reasons why the text of a blank ends: the model ended it; it has the maximum number of tokens;
+the model has no more positions."""
 
 Continuations = Sequence[tuple[float, int]]
-"""The best ones of a beam: totals of log probabilities, and tokens."""
+"""The best continuations of a beam: sums of log probabilities, and tokens."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,21 +47,21 @@ class Completion:
     """The tokens that fill a blank."""
 
     tokens: tuple[int, ...]
-    """Without the one that ends them."""
+    """The tokens without the one that ends the text."""
     finish: str
-    """Why they end."""
+    """The reason why the text ends: ENDED, LIMIT or POSITIONS."""
     score: float | None = None
-    """Of the best beam; None: only one text was followed."""
+    """The score of the best beam; None with one beam."""
 
 
 class Beam(NamedTuple):
-    """A text that may still grow."""
+    """An unfinished text."""
 
     row: int
-    """Of those of its prompt."""
+    """The row of the prompt that the text continues."""
     tokens: tuple[int, ...]
     total: float
-    """The sum of its log probabilities."""
+    """The sum of the log probabilities of its tokens."""
 
 
 class _Finished(NamedTuple):
@@ -72,10 +75,10 @@ class _Row(NamedTuple):
 
     beam: Beam
     length: int
-    """How many tokens it has read that count."""
+    """The number of tokens in the cache that belong to the beam."""
     inputs: list[InputToken]
     ends: frozenset[int]
-    """The tokens that end it."""
+    """The tokens that end the text."""
 
 
 def fill(
@@ -88,11 +91,11 @@ def fill(
     """Return the completions of the blanks of each prompt.
 
     Args:
-        decoder: the model.
-        prompts: a batch of one or more, all causal or none.
-        decoding: how tokens are chosen and texts compared.
-        first: the number of the first prompt among all; what is drawn depends on it and on the
-            seed, and not on the batch.
+        decoder: the model with its cache.
+        prompts: a batch of one or more prompts, either all causal or none.
+        decoding: the options for choosing tokens.
+        first: the number of the first prompt among all prompts. Draws depend on it and on the seed,
+            but not on the batch.
     """
     decoder.prefill(prompts)
     base = np.array([text_key(decoding.seed, "generate")], np.uint64)
@@ -110,7 +113,7 @@ def fill(
         before = 0
         for number, turn in list(turns.items()):
             del turns[number]
-            with suppress(StopIteration):  # all of its blanks are filled
+            with suppress(StopIteration):  # all blanks of the prompt are filled
                 turns[number] = writing[number].send([next(found) for _ in turn])
                 kept += [(before + row.beam.row, row.length) for row in turns[number]]
             before += len(turn)
@@ -122,16 +125,16 @@ def fill(
 
 @dataclass(frozen=True)
 class _Search:
-    """How the texts of all prompts are searched for."""
+    """The search for the texts of all prompts."""
 
     decoding: Decoding
     positions: int
-    """Of the model."""
+    """The number of positions of the model."""
 
     def write(
         self, prompt: Prompt, completions: list[Completion]
     ) -> Generator[list[_Row], Sequence[Continuations], None]:
-        """Fill the blanks of a prompt: yield rows to read, receive the continuations of each."""
+        """Fill the blanks of a prompt: yield rows to read, and receive their continuations."""
         is_one, length = self.decoding.beams == 1, len(prompt.context)
         unread: list[InputToken] = []
         for number, blank in enumerate(prompt.blanks):
@@ -151,8 +154,8 @@ class _Search:
             finished += [_Finished(beam.total, beam.tokens, reason) for beam in beams]
             best = max(finished, key=lambda one: one.score)
             if not is_one:
-                # Its beams are forgotten, and it is read once more, in one row, except for the last
-                # token at the limit.
+                # The beams are discarded, and the best text is read again in one row, except for
+                # the last token at the limit.
                 length = begin
                 read = (blank.token, *best.tokens[: None if best.reason == ENDED else -1])
                 unread = [
@@ -169,12 +172,12 @@ class _Search:
         finished: list[_Finished],
         ends: frozenset[int],
     ) -> list[Beam]:
-        """Return the beams of a token more, none if no other text is sought.
+        """Return the beams with one more token; none if the search is over.
 
         Args:
-            beams: those of this token.
-            continuations: the best ones of each.
-            finished: the best ones of the blank so far, best first; they become those of now.
+            beams: the current beams.
+            continuations: the best continuations of each beam.
+            finished: the best finished texts of the blank so far, best first; updated in place.
             ends: the tokens that end a text.
         """
         n = self.decoding.beams
@@ -204,8 +207,8 @@ def _continuations(
     Args:
         logits: float32[rows, V].
         rows: the rows that were read.
-        decoding: how tokens are chosen.
-        uniform: by row, the number in [0, 1) that decides what is drawn.
+        decoding: the options for choosing tokens.
+        uniform: for each row, the number in [0, 1) that decides which token is drawn.
     """
     banned = [banned_tokens(row.beam.tokens, row.ends, decoding) for row in rows]
     if decoding.draws:
@@ -221,18 +224,18 @@ def _continuations(
 
 NEVER = float("-inf")
 _COLDEST = torch.finfo(torch.float32).tiny
-"""The lowest temperature that no device takes for 0."""
+"""The lowest temperature that no device rounds to 0."""
 
 
 def filter_logits(logits: Tensor, decoding: Decoding) -> Tensor:
-    """Return logits float[b, V] divided by the temperature, -inf for tokens that are never drawn.
+    """Return logits float[b, V] divided by the temperature, and -inf for tokens never to be drawn.
 
-    First all below the k-th go (ties with it stay), then, of the rest, all before which the
-    more probable ones exceed the probability `top_p`. As in THUDM/GLM (commit 4f61ed7,
+    First, all tokens below the k-th are removed (ties with it stay). Then a token is removed if the
+    more probable ones together exceed the probability `top_p`. As in THUDM/GLM (commit 4f61ed7,
     generation_utils.py).
     """
     top_k, top_p = decoding.top_k, decoding.top_p
-    # The best are 0, so that the coldest temperature leaves them alone and nothing is NaN.
+    # The best logit becomes 0, so that it stays 0 at the lowest temperature and nothing is NaN.
     best = logits.amax(-1, keepdim=True)
     logits = (logits - best) / max(decoding.effective_temperature, _COLDEST)
     if top_k:
@@ -248,22 +251,22 @@ def filter_logits(logits: Tensor, decoding: Decoding) -> Tensor:
 
 
 def sample_tokens(logits: Tensor, chances: Sequence[float]) -> Tensor:
-    """Return a token for each row of logits, int64[b], as its number in [0, 1) decides."""
+    """Return a token for each row of logits, int64[b], drawn with a number in [0, 1) per row."""
     reached = logits.double().softmax(-1).cumsum(-1)
     total = reached[:, -1:]
     sought = torch.tensor(chances, dtype=torch.float64, device=logits.device)[:, None] * total
-    # The first token beyond the number; at the end of the range, the last one that can be drawn.
+    # The first token whose cumulative probability exceeds the number; at most the last possible.
     last = (reached < total).sum(-1)
     return torch.minimum(torch.searchsorted(reached, sought, right=True)[:, 0], last)
 
 
 def banned_tokens(tokens: Sequence[int], ends: Collection[int], decoding: Decoding) -> list[int]:
-    """Return the tokens that must not follow: early ends, and what repeats an n-gram.
+    """Return the tokens that must not follow: early ends, and tokens that repeat an n-gram.
 
     Args:
         tokens: the text so far.
         ends: the tokens that end a text.
-        decoding: says the fewest tokens, and n.
+        decoding: the options with the minimum number of tokens, and n.
     """
     banned = list(ends) if len(tokens) < decoding.min_new_tokens else []
     if decoding.no_repeat_ngram:

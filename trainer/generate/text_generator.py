@@ -1,4 +1,4 @@
-"""Texts from a trained model: prompts in, their blanks filled."""
+"""Generates text with a trained model: fills the blanks of prompts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,13 +17,13 @@ class GeneratedText:
     """A prompt with its blanks filled."""
 
     prompt: str
-    """As it was given."""
+    """The text of the prompt."""
     text: str
-    """The whole of it."""
+    """The whole text with its blanks filled."""
     marks: tuple[str, ...]
-    """Of its blanks: [MASK], [sMASK], [gMASK]; nothing if the model is causal."""
+    """The mark of each blank: [MASK], [sMASK] or [gMASK]; "" for a causal model."""
     texts: tuple[str, ...]
-    """The texts of its blanks."""
+    """The generated text of each blank."""
     completions: tuple[Completion, ...]
 
     @classmethod
@@ -42,7 +42,7 @@ class GeneratedText:
         )
 
     def json(self) -> dict[str, Any]:
-        """Return the object of a JSON line."""
+        """Return the object for a JSON line."""
         blanks = []
         for mark, text, filling in zip(self.marks, self.texts, self.completions, strict=True):
             blank = {"mark": mark, "text": text, "finish": filling.finish}
@@ -52,10 +52,10 @@ class GeneratedText:
 
 
 def text_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> str:
-    """Return the text of tokens; bytes that are no character appear as U+FFFD.
+    """Return the text of tokens; bytes that are not a character appear as U+FFFD.
 
-    A model may have more rows than its tokenizer has tokens, and one that has learned little yet
-    may choose them: they appear as ⟨number⟩.
+    A model may have more embedding rows than its tokenizer has tokens, and may choose these rows
+    early in training: they appear as ⟨number⟩.
     """
     content = b"".join(
         tokenizer.decode_bytes([token])
@@ -68,19 +68,19 @@ def text_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> str:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextGenerator:
-    """A model with its tokenizer, and how it writes."""
+    """Generates text with a model."""
 
     model: GLM
-    """In evaluation mode, on any device."""
+    """The model in evaluation mode, on any device."""
     tokenizer: TextTokenizer
     decoding: Decoding
 
     def generate(self, prompts: Sequence[Prompt], *, batch_size: int) -> Iterator[GeneratedText]:
-        """Yield prompts with their blanks filled, batch by batch.
+        """Yield the prompts with their blanks filled, batch by batch.
 
         Args:
-            prompts: one or more.
-            batch_size: how many are filled at once; it does not change what is drawn.
+            prompts: one or more prompts.
+            batch_size: the number of prompts filled at once; it does not affect draws.
         """
         for begin in range(0, len(prompts), batch_size):
             batch = prompts[begin : begin + batch_size]
@@ -107,17 +107,18 @@ def generate_texts(
     """Return prompts with their blanks filled.
 
     Args:
-        model: in evaluation mode, on any device.
-        tokenizer: the model's.
-        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; without any they continue at
-            their end. A causal model continues every text at its end.
-        decoding: how tokens are chosen. Default: the most probable one, up to 128 a blank.
-        prompt_format: how the model reads, as `LoadedModel` says. Default: from left to right
-            if it has no block positions, else as a GLM with task masks.
-        batch_size: how many prompts are filled at once; it does not change what is drawn.
+        model: the model in evaluation mode, on any device.
+        tokenizer: the tokenizer of the model.
+        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; a text without blanks continues
+            at its end. A causal model continues every text at its end.
+        decoding: the options for choosing tokens. Default: the most probable token, up to 128 per
+            blank.
+        prompt_format: the properties of the model, `LoadedModel.source.prompt_format`. Default: a
+            causal model if it has no block positions, else a GLM with task masks.
+        batch_size: the number of prompts filled at once; it does not affect draws.
 
     Raises:
-        UserError: the tokenizer lacks a token, or a prompt has no place in the model.
+        UserError: the tokenizer lacks a token, or the model has too few positions for a prompt.
     """
     if prompt_format is None:
         shape = model.config

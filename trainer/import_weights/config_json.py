@@ -1,7 +1,7 @@
-"""The shape of a model, found without torch: of a run, a published model, or one that is named.
+"""Finds the shape of a run's model, a published model or a named model, without torch.
 
-Published models say it in config.json, as transformers has it. Of others' models GLM (2021) and
-GPT-2 can be read; a GLM that `trainer.export` wrote is read too.
+The shape of a published model is in its config.json, in the format of transformers. The supported
+models are GLM (2021), GPT-2, and those that `trainer.export` writes.
 """
 
 from collections.abc import Mapping
@@ -17,38 +17,38 @@ from trainer.model.sizes import ModelConfig, padded_vocabulary
 
 CONFIG = "config.json"
 FORMS = ("model.safetensors", "pytorch_model.bin")
-"""Files that hold the weights of a whole model; of its shards `INDEX_SUFFIX` ends the index."""
+"""Files with the weights of a whole model; the index of sharded weights adds `INDEX_SUFFIX`."""
 INDEX_SUFFIX = ".index.json"
 GLM_TYPE = "corpusmill-glm"
-"""model_type of a GLM that `trainer.export` writes; transformers has no such model."""
+"""The model_type of a GLM that `trainer.export` writes; transformers has no such model."""
 SHAPE = "shape"
-"""Where its config.json has the fields of `ModelConfig`."""
+"""The key of the fields of `ModelConfig` in the config.json of a `GLM_TYPE`."""
 TRAINING = "corpusmill"
-"""Where config.json has the fields of `Training`; transformers keeps and ignores it."""
+"""The key in config.json for the fields of `Training`; transformers keeps and ignores it."""
 _LIST = "whole-*.json"
 """The lists of a checkpoint's files."""
 _COUNTS = ("num_layers", "hidden_size", "num_heads", "max_positions")
-"""Fields that a config.json must have, besides vocab_size."""
+"""Fields that a config.json must have, in addition to vocab_size."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigFormat:
-    """How the config.json of a kind of model says its shape."""
+    """The format in which the config.json of a kind of model describes its shape."""
 
     fields: Mapping[str, str]
-    """Our names, and theirs."""
+    """The names in config.json, by our names."""
     required: Mapping[str, Any]
-    """Values that it must have, or leave out, for a model that is computed as here."""
+    """The only supported values of further fields, which may also be omitted."""
     defaults: Mapping[str, Any]
-    """Values of fields that are left out."""
+    """The values of omitted fields."""
     implied: Mapping[str, Any] = field(default_factory=dict)
-    """Values that all models of the kind have, by our names."""
+    """Values that all models of this kind have, by our names."""
 
     def shape_of(self, content: Mapping[str, Any]) -> ModelConfig:
-        """Return the shape that a config.json describes, its vocabulary padded.
+        """Return the shape that a config.json describes, with a padded vocabulary.
 
         Raises:
-            ValueError: it describes none, or the model is computed in another way than here.
+            ValueError: a field is missing, or has a value that is not supported.
         """
         given = {**self.required, **self.defaults, **content}
         for name in (*(self.fields[ours] for ours in _COUNTS), "vocab_size"):
@@ -104,21 +104,21 @@ GPT2 = ConfigFormat(
     defaults={"layer_norm_epsilon": 1e-5, "initializer_range": 0.02},
     implied={"block_positions": False, "hidden_dropout": 0.0, "attention_dropout": 0.0},
 )
-"""GPT-2 as OpenAI's."""
+"""GPT-2 as OpenAI published it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingInfo:
-    """How a model was trained, as `trainer.export` writes it into config.json."""
+    """Facts about the training of a model, which `trainer.export` writes to config.json."""
 
     task_mask: bool = True
-    """Whether a GLM knows [sMASK] and [gMASK] besides [MASK]."""
+    """Whether a GLM knows [sMASK] and [gMASK] in addition to [MASK]."""
     tokenizer: Mapping[str, str] = field(default_factory=dict)
-    """name and sha256 of the data's; empty: not known."""
+    """The `name` and `sha256` of the tokenizer of the data; empty: not known."""
     length: int | None = None
-    """Of its windows; None: not known."""
+    """The length of the windows; None: not known."""
     isolate_documents: bool = False
-    """Whether the documents of a window did not see each other."""
+    """Whether attention between the documents of a window was masked."""
 
 
 def described_folder(path: Path) -> Path | None:
@@ -128,10 +128,10 @@ def described_folder(path: Path) -> Path | None:
 
 
 def shape_in(folder: Path) -> ModelConfig:
-    """Return the shape of the model in a folder, its vocabulary padded.
+    """Return the shape of the model in a folder, with a padded vocabulary.
 
     Raises:
-        UserError: it is none that can be read here.
+        UserError: the model is not supported.
     """
     content = read_object(folder / CONFIG)
     refuse_foreign(folder)
@@ -153,10 +153,10 @@ def shape_in(folder: Path) -> ModelConfig:
 
 
 def training_in(folder: Path) -> TrainingInfo:
-    """Return how the model in a folder was trained, as far as its config.json says.
+    """Return the facts about the training of the model in a folder, from its config.json.
 
     Raises:
-        UserError: its entry is not as `trainer.export` writes it.
+        UserError: the entry does not have the form that `trainer.export` writes.
     """
     content = read_object(folder / CONFIG).get(TRAINING, {})
     try:
@@ -172,7 +172,7 @@ def training_in(folder: Path) -> TrainingInfo:
 
 
 def shape_named(name: str) -> ModelConfig:
-    """Return the shape that `--model` names: as `ModelConfig.named`, or a config.json.
+    """Return the shape that `--model` names: a name for `ModelConfig.named`, or a config.json.
 
     Raises:
         UserError: there is no such model.
@@ -183,19 +183,19 @@ def shape_named(name: str) -> ModelConfig:
 
 
 def shape_at(path: Path) -> ModelConfig | None:
-    """Return the shape of a model from the file next to its weights; None: there is none.
+    """Return the shape of a model from the file next to its weights; None without such a file.
 
     Args:
-        path: of a run, of one of its checkpoints, or of a published model.
+        path: the path of a run, of one of its checkpoints, or of a published model.
 
     Raises:
-        UserError: it holds a model of another kind.
+        UserError: the model is not supported.
     """
     if (folder := described_folder(path)) is not None:
         return shape_in(folder)
     refuse_foreign(path)
-    # All checkpoints of a run record the same. Lists that cannot be read are reported when the
-    # weights are.
+    # All checkpoints of a run record the same shape. A list that cannot be read is reported when
+    # the weights are read.
     for list_of_files in (*sorted(path.glob(_LIST)), *sorted(path.glob(f"step-*/{_LIST}"))):
         try:
             model = read_object(list_of_files)["state"]["identity"]["model"]

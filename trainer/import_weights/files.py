@@ -1,13 +1,13 @@
-"""The files that hold the weights of a published model: which there are, and what is in each.
+"""Finds and reads the files with the weights of a published model.
 
     model.safetensors, or its shards with model.safetensors.index.json
     pytorch_model.bin, or its shards with pytorch_model.bin.index.json
     mp_rank_NN_model_states.pt, one per rank of model parallelism, here or in the folder that
     latest or latest_checkpointed_iteration.txt names
 
-Files of torch are pickles of the weights by name, alone or as the entry `module` (THUDM/GLM,
-DeepSpeed). Those also hold the state of NumPy's generator, whose types are allowed besides tensors
-and plain values (`torch_file`).
+Files of torch are pickles of the weights by name, or have the weights in the entry `module`
+(THUDM/GLM, DeepSpeed). The latter also contain the state of NumPy's generator, whose types are
+therefore allowed in addition to tensors and plain values (`torch_file`).
 """
 
 import warnings
@@ -28,20 +28,20 @@ from trainer.json_file import read_object
 from trainer.torch_file import one_line, read_torch_file
 
 STEMS = tuple(name.partition(".")[0] for name in FORMS)
-"""The beginnings of the names of files that transformers writes."""
+"""Prefixes of the names of files that transformers writes."""
 _TRACKERS = ("latest", "latest_checkpointed_iteration.txt")
 _FILE = "mp_rank_{}_model_states.pt"
 _MAX_TAG = 255
-"""Characters of the name of a folder."""
+"""The maximum number of characters of a folder's name."""
 _POINTER = b"version https://git-lfs"
-"""Begins the small file that git without its extension LFS writes instead of a large one."""
+"""The beginning of a pointer file, which git without LFS writes instead of a large file."""
 
 
 def find_files(path: Path) -> list[list[Path]]:
-    """Return the files of a model: by rank of model parallelism, the shards of that rank.
+    """Return the files of a model: for each rank of model parallelism, the shards of that rank.
 
     Args:
-        path: a file, or a folder as above.
+        path: a file, or a folder as described above.
 
     Raises:
         UserError: there is no such model, or some of its files are missing.
@@ -64,7 +64,11 @@ def find_files(path: Path) -> list[list[Path]]:
 
 
 def _folders(path: Path) -> Iterator[Path]:
-    """Yield where the files may be: the folder itself, or one that a tracker names."""
+    """Yield the folders that may contain the files: the folder itself, and those of trackers.
+
+    Raises:
+        UserError: a tracker names a folder that does not exist.
+    """
     yield path
     for tracker in _TRACKERS:
         if (path / tracker).is_file():
@@ -75,7 +79,7 @@ def _folders(path: Path) -> Iterator[Path]:
 
 
 def _shards(folder: Path) -> list[Path]:
-    """Return the files of a model as transformers saves it; none if it is not saved so."""
+    """Return the files of a model in the form of transformers; none if it has another form."""
     for name in FORMS:
         index = folder / f"{name}{INDEX_SUFFIX}"
         if (folder / name).is_file():
@@ -92,8 +96,8 @@ def _named_by(index: Path) -> list[Path]:
     """Return the files that an index names.
 
     Raises:
-        DamageError: it names none, or others than files next to it.
-        UserError: some are missing.
+        DamageError: the index does not name files next to it.
+        UserError: some of the files are missing.
     """
     named = read_object(index).get("weight_map")
     names = sorted({str(name) for name in named.values()}) if isinstance(named, dict) else []
@@ -108,7 +112,7 @@ def _named_by(index: Path) -> list[Path]:
 
 
 def _parts(folder: Path) -> list[Path]:
-    """Return a file per rank of model parallelism; none if there are none."""
+    """Return one file per rank of model parallelism; none if there are no such files."""
     there = {file.name for file in folder.glob(_FILE.format("*"))}
     names = [_FILE.format(f"{rank:02}") for rank in range(len(there))]
     if lacking := [name for name in names if name not in there]:
@@ -120,11 +124,11 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def load_tensors(path: Path) -> Mapping[str, Tensor]:
-    """Return the weights in a file, memory-mapped where its format allows that.
+    """Return the weights in a file by name, memory-mapped if its format allows that.
 
     Raises:
-        UserError: it holds other things than weights by name, or cannot be read now.
-        DamageError: it is damaged.
+        UserError: the file contains other things than weights, or cannot be read now.
+        DamageError: the file is damaged.
     """
     if _is_pointer(path):
         raise DamageError(
@@ -138,7 +142,7 @@ def _is_pointer(path: Path) -> bool:
     try:
         with path.open("rb") as file:
             return file.read(len(_POINTER)) == _POINTER
-    except OSError:  # which reading reports
+    except OSError:  # reported when the file is read
         return False
 
 
@@ -171,7 +175,7 @@ def _torch(path: Path) -> Mapping[str, Tensor]:
 def _numpy_state_types() -> list[Any]:
     """Return the types in a pickled array of uint32, under NumPy's old and new names."""
     with warnings.catch_warnings():
-        # Its module is private, but pickles name it.
+        # The module of the type is private, but pickles name it.
         warnings.simplefilter("ignore", DeprecationWarning)
         rebuild = np.zeros(1, np.uint32).__reduce__()[0]
     return [

@@ -1,4 +1,4 @@
-"""Folders of models that cannot be read here: which model each holds, and what to do instead."""
+"""Recognizes folders of unsupported models, and advises what to do instead."""
 
 import json
 from collections.abc import Mapping
@@ -14,9 +14,9 @@ _TYPES = {
     "glm4_moe": "a GLM-4",
     "llama": "a Llama",
 }
-"""Names by model_type of config.json."""
+"""Names of models by the model_type in config.json."""
 _READ = ("glm", "gpt2", "corpusmill-glm", "None")
-"""Types that are read here."""
+"""The supported values of model_type; "None" if there is none."""
 READABLE = (
     "Here a GLM of THUDM/GLM (2021, not ChatGLM or GLM-4), a GPT-2 as OpenAI's, and what "
     "trainer.train or trainer.export wrote can be read"
@@ -28,10 +28,10 @@ NANOGPT_ADVICE = (
 
 
 def refuse_foreign(folder: Path) -> None:
-    """Refuse a folder with a model of another kind.
+    """Refuse a folder with an unsupported model.
 
     Raises:
-        UserError: it holds one; the message names it.
+        UserError: the folder contains such a model; the message names it.
     """
     config = _object(folder / _CONFIG)
     if kind := _kind(config):
@@ -47,7 +47,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _kind(config: Mapping[str, Any]) -> str:
-    """Return the name of the model that a config.json describes; empty: it may be readable."""
+    """Return the name of the unsupported model that a config.json describes; else ""."""
     name = str(config.get("model_type"))
     if name == "glm" and "num_hidden_layers" in config:  # transformers' own, with Llama's names
         return "a GLM-4 or GLM-Edge (model_type glm with num_hidden_layers)"
@@ -55,7 +55,7 @@ def _kind(config: Mapping[str, Any]) -> str:
 
 
 def _object(path: Path) -> Mapping[str, Any]:
-    """Return the JSON object in a file; empty if there is none: who needs it reports that."""
+    """Return the JSON object in a file; {} if it cannot be read, which other code reports."""
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):

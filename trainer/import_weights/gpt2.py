@@ -1,9 +1,10 @@
-"""GPT-2 as transformers has it: what its parameters and its configuration are called.
+"""Converts a GPT-2 between transformers' names and layout and ours.
 
-transformers' `Conv1D` holds the matrix of a layer as [inputs, outputs]; ours is [outputs, inputs].
+The `Conv1D` of transformers stores a matrix as [inputs, outputs]; ours is [outputs, inputs].
 
-GPT-2 gives all its tokens logits far below 0. The rows that its embedding lacks get the mean of the
-others: rows near 0, whose logit is 0, would take nearly all of the probability.
+The logits of all tokens of GPT-2 are far below 0. So the padding rows that its embedding lacks are
+set to the mean of the other rows: rows near 0, with logits near 0, would get nearly all of the
+probability.
 """
 
 import re
@@ -19,8 +20,8 @@ from trainer.model.sizes import VOCABULARY_MULTIPLE, ModelConfig
 WORDS, POSITIONS = "word_embeddings.weight", "transformer.position_embeddings.weight"
 BLOCK_POSITIONS = "transformer.block_position_embeddings.weight"
 PREFIX = "transformer."
-"""The prefix of transformers for all names of a model with a head; files of the model alone,
-such as those of OpenAI's weights, lack it."""
+"""The prefix of all names of a transformers model with a head; files of a model without a head,
+such as OpenAI's weights, lack it."""
 _NAMES = (
     ("transformer.layers.", "h."),
     ("word_embeddings.", "wte."),
@@ -33,13 +34,13 @@ _NAMES = (
     ("mlp.dense_h_to_4h.", "mlp.c_fc."),
     ("mlp.dense_4h_to_h.", "mlp.c_proj."),
 )
-"""Our names, and those of transformers, read in both directions from the first pair on."""
+"""Parts of our names and those of transformers, replaced in this order in both directions."""
 _UNUSED = re.compile(r"(\.attn\.(masked_)?bias|^lm_head\.weight)$")
-"""Masks, and the head, which is the embedding."""
+"""Names of masks, and of the head, whose weights are those of the embedding."""
 
 
 def name_in_transformers(name: str) -> str:
-    """Return the name without `PREFIX` of one of our parameters, block positions excepted."""
+    """Return transformers' name, without `PREFIX`, of any parameter except block positions."""
     for ours, theirs in _NAMES:
         name = name.replace(ours, theirs)
     return name
@@ -51,7 +52,7 @@ def is_gpt2(names: Iterable[str]) -> bool:
 
 
 def is_transposed(name: str) -> bool:
-    """Return whether transformers holds one of our parameters the other way round."""
+    """Return whether transformers stores one of our parameters transposed."""
     return ".layers." in name and name.endswith(".weight") and "layernorm" not in name
 
 
@@ -59,8 +60,8 @@ def imported(stored: Mapping[str, Tensor], *, vocab_size: int) -> dict[str, Tens
     """Return the weights of a GPT-2 of transformers by our names and in our layout.
 
     Args:
-        stored: by the names of transformers.
-        vocab_size: rows of our embedding.
+        stored: the weights by the names of transformers.
+        vocab_size: the number of rows of our embedding.
     """
     found = {}
     for theirs, value in stored.items():
@@ -74,7 +75,7 @@ def imported(stored: Mapping[str, Tensor], *, vocab_size: int) -> dict[str, Tens
 
 
 def _filled(words: Tensor, vocab_size: int) -> Tensor:
-    """Return an embedding with the rows of padding that it lacks; of another size, as it is."""
+    """Return an embedding with its missing padding rows; unchanged if other rows are missing."""
     missing = vocab_size - len(words) if words.dim() else 0
     if not 0 < missing < VOCABULARY_MULTIPLE:
         return words
@@ -83,12 +84,12 @@ def _filled(words: Tensor, vocab_size: int) -> Tensor:
 
 
 def exported(state: Mapping[str, Tensor], *, vocabulary: int) -> dict[str, Tensor]:
-    """Return the weights of a causal model as those of `GPT2LMHeadModel`.
+    """Return the weights of a causal model in the form of `GPT2LMHeadModel`.
 
     Args:
-        state: by our names. Where it has block positions, the first of them, which is added to
-            every token of plain text, is added to all positions.
-        vocabulary: rows of the embedding that are kept.
+        state: the weights by our names. If there are block positions, the first of them, which the
+            model adds to every token of plain text, is added to all positions.
+        vocabulary: the number of embedding rows to keep.
     """
     state = {**state, WORDS: state[WORDS][:vocabulary].clone()}
     blocks = state.pop(BLOCK_POSITIONS, None)

@@ -1,4 +1,4 @@
-"""Weights of a file or folder, copied into a model: alone, or on all ranks of a run."""
+"""Copies the weights in a file or folder into a model, on one process or all ranks of a run."""
 
 from pathlib import Path
 
@@ -10,12 +10,12 @@ from trainer.model.model import GLM
 
 
 def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> None:
-    """Copy the weights of a published checkpoint, or of one of this trainer's, into a model.
+    """Copy the weights of a published checkpoint or one of this trainer into a model.
 
     Args:
-        path: a file or a folder, of a run that of a checkpoint.
-        model: receives the values.
-        extend_positions: let the model have more positions than the checkpoint.
+        path: a file or a folder; of a run, the folder of a checkpoint.
+        model: the model that receives the weights.
+        extend_positions: whether the model may have more positions than the checkpoint.
 
     Raises:
         UserError: there is no checkpoint, or it has another shape.
@@ -25,10 +25,10 @@ def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> N
 
 
 def broadcast_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:
-    """Do as `load_weights` for a model of `make_model`; all ranks call this.
+    """Copy weights like `load_weights` into a model of `make_model`; all ranks call this.
 
-    The first rank reads a parameter at a time. At ZeRO stage 3 each rank gets its part of it at
-    once; below, DeepSpeed sends them all when it makes its engine.
+    The first rank reads one parameter at a time. At ZeRO stage 3 each rank immediately gets its
+    part of the parameter; at lower stages DeepSpeed sends all parameters when it makes its engine.
 
     Raises:
         CollectiveError: there is no checkpoint, or it has another shape.

@@ -1,7 +1,7 @@
-"""A trained model, and all that its use needs: its shape, its objective, its tokenizer.
+"""Opens a trained model with its shape, its objective and its tokenizer.
 
-It is opened from a run's folder, from one of its checkpoints (any ZeRO stage, any number of
-ranks), or from a published checkpoint, which does not tell its shape: `--model` does.
+The model may be in a run's folder, in one of its checkpoints (any ZeRO stage, any number of ranks),
+or in a published checkpoint; if that has no config.json, `--model` gives its shape.
 """
 
 from collections.abc import Mapping
@@ -43,8 +43,8 @@ _TOKENIZER_FILES = (
     ("merges.txt", "tiktoken"),
     ("vocab.txt", "hf"),
 )
-"""Files of tokenizers next to the weights of published models, and what reads each; the first that
-is there counts."""
+"""Files of tokenizers next to the weights of published models, and the kind of each; the first
+that exists is used."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,20 +52,20 @@ class ModelSource(TrainingInfo):
     """The description of a model in a checkpoint, before its weights are read."""
 
     path: Path
-    """The path for `load_weights`."""
+    """The path of the weights for `load_weights`."""
     shape: ModelConfig
     objective: str
     data: tuple[str, ...] = ()
-    """Folders or addresses of the data that it was trained on, as far as they are known."""
+    """Folders or addresses of the data that the model was trained on, if known."""
     step: int | None = None
     vocabulary: int | None = None
-    """Its tokens, where the rest of its embedding is filled up; None: one per row."""
+    """The number of tokens; further embedding rows are padding. None: one token per row."""
     state: Mapping[str, Any] = field(default_factory=dict)
-    """The state in its checkpoint; empty where it has none of this trainer."""
+    """The state in the checkpoint; empty if another program wrote it."""
 
     @property
     def prompt_format(self) -> PromptFormat:
-        """How the model reads prompts."""
+        """The properties of the model that decide how prompts are encoded."""
         return PromptFormat(
             causal=self.objective == CAUSAL,
             positions=self.shape.position_rows,
@@ -75,10 +75,10 @@ class ModelSource(TrainingInfo):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class LoadedModel:
-    """A trained model, ready to be used."""
+    """A trained model that is ready for use."""
 
     model: GLM
-    """On its device, in evaluation mode, without gradients."""
+    """The model on its device, in evaluation mode, without gradients."""
     tokenizer: TextTokenizer
     source: ModelSource
 
@@ -88,12 +88,13 @@ def open_model(path: str | Path, options: LoadOptions | None = None) -> LoadedMo
 
     Args:
         path: the folder or file.
-        options: how it is read, where it does not say all, and where to. Default: as it says, on
-            an accelerator if there is one.
+        options: the shape and tokenizer, if the files do not give them, and dtype and device.
+            Default: those of the files, on an accelerator if there is one.
 
     Raises:
-        UserError: there is none, its shape or tokenizer is not known, or they do not fit.
-        DamageError: a file of it is damaged.
+        UserError: there is no model, its shape or tokenizer is not known, or they do not fit
+            together.
+        DamageError: a file of the model is damaged.
     """
     options = options or LoadOptions()
     source = resolve_model(Path(path), options)
@@ -105,12 +106,12 @@ def load_model(source: ModelSource, options: LoadOptions) -> GLM:
     """Return a model with its weights, on its device, in evaluation mode, without gradients.
 
     Raises:
-        UserError: there is no such device, or the weights do not fit.
-        DamageError: a file of it is damaged.
+        UserError: there is no such device, or the weights do not fit the shape.
+        DamageError: a file of the model is damaged.
     """
     device = _device(options)
     with torch.device("meta"):
-        # Rows are of many widths, and FlexAttention would be compiled for each.
+        # Rows have many widths, and FlexAttention would be compiled for each.
         model = GLM(source.shape, attention="sdpa")
     model = model.to(_dtype(options, device)).to_empty(device=device)
     load_weights(source.path, model)
@@ -144,7 +145,7 @@ def source_of_run(
     step: int,
     state: Mapping[str, Any] = MappingProxyType({}),
 ) -> ModelSource:
-    """Return the description of the model of a run, from the identity that checkpoints record."""
+    """Return the description of a run's model from the identity that its checkpoints record."""
     try:
         shape = from_json(ModelConfig, identity["model"], where="model")
     except (KeyError, ValueError) as error:
@@ -185,13 +186,13 @@ def find_tokenizer(source: ModelSource, options: LoadOptions) -> TextTokenizer:
     """Return the tokenizer of a model's data.
 
     Raises:
-        UserError: it is not known, or another one than the model was trained with.
+        UserError: the tokenizer is not known, or the model was trained with another one.
     """
     given = options.tokenizer
     beside = _tokenizer_of_folder(source) if given is None or source.tokenizer else None
     tokenizer = TextTokenizer(given) if given else beside or _kept_tokenizer(source)
     expected = source.tokenizer.get("sha256", tokenizer.sha256)
-    # The tokenizer that an export wrote next to the weights is the same in another form.
+    # The tokenizer that an export wrote next to the weights is the same one in another form.
     if tokenizer.sha256 not in (expected, beside and beside.sha256):
         kind, _, name = tokenizer.spec.partition(":")
         given, own = Path(name).name, source.tokenizer["name"]
@@ -210,7 +211,7 @@ def find_tokenizer(source: ModelSource, options: LoadOptions) -> TextTokenizer:
 
 
 def _tokenizer_of_folder(source: ModelSource) -> TextTokenizer | None:
-    """Return the tokenizer whose files are next to the weights; None without."""
+    """Return the tokenizer whose file is next to the weights; None if there is none."""
     folder = described_folder(source.path)
     if folder is None:
         return None
@@ -221,10 +222,10 @@ def _tokenizer_of_folder(source: ModelSource) -> TextTokenizer | None:
 
 
 def _kept_tokenizer(source: ModelSource) -> TextTokenizer:
-    """Return the tokenizer that the data of a model keep.
+    """Return the tokenizer in the data of a model.
 
     Raises:
-        UserError: the data are not here, or do not keep it.
+        UserError: the data are not here, or do not contain the tokenizer.
     """
     problem = "its data are not known"
     for directory in source.data:
@@ -245,7 +246,11 @@ def _kept_tokenizer(source: ModelSource) -> TextTokenizer:
 
 
 def _shape_given(path: Path, options: LoadOptions) -> ModelConfig:
-    """Return the shape of such a model, which a flag or its config.json says."""
+    """Return the shape of a published model from a flag or its config.json.
+
+    Raises:
+        UserError: there is no such file or folder, or its shape is not known.
+    """
     if options.model is not None:
         return shape_named(options.model)
     if not path.exists():
@@ -259,7 +264,7 @@ def _shape_given(path: Path, options: LoadOptions) -> ModelConfig:
 
 
 def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:
-    """Return the datasets that a run read last, each once."""
+    """Return the datasets that a run read last, each dataset once."""
     mixes = checkpoint.state.get("run", {}).get("mixes", [])
     texts = [text for mix in mixes[-1:] for text in mix.get("data", [])]
     # Earlier versions recorded the paths as they were given.
@@ -270,8 +275,8 @@ def _device(options: LoadOptions) -> torch.device:
     if options.device is not None:
         try:
             one = torch.ones(1, device=options.device)
-            one.item()  # which some devices cannot tell, as they compute nothing
-        # A device whose module is not there, or that was not built in.
+            one.item()  # fails on devices without values, such as meta
+        # The module of the device is missing, or torch was built without it.
         except (RuntimeError, AssertionError, ImportError) as error:
             raise UserError(
                 f"--device {options.device}: torch cannot compute on such a device here "

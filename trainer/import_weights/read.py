@@ -1,4 +1,4 @@
-"""The weights in any checkpoint that the trainer knows, by our names and in our layout."""
+"""Reads the weights in any supported checkpoint, by our names and in our layout."""
 
 import io
 import re
@@ -20,12 +20,12 @@ def read_weights(path: Path, *, vocab_size: int) -> Weights:
     """Return the weights in a checkpoint of this trainer, a published GLM, or a GPT-2.
 
     Args:
-        path: a file or a folder (`files`); of a run the folder of a checkpoint
+        path: a file or a folder (`files`); of a run, the folder of a checkpoint
             (`usable_checkpoint`).
-        vocab_size: rows of the model's embedding; those that a GPT-2 lacks are filled up.
+        vocab_size: the number of rows of the model's embedding; a GPT-2 gets its missing rows.
 
     Raises:
-        UserError: there are none.
+        UserError: there are no weights.
         DamageError: a file is damaged.
     """
     is_partitioned = any(path.glob("whole-*.json")) and any(path.glob("*optim_states.pt"))
@@ -33,12 +33,12 @@ def read_weights(path: Path, *, vocab_size: int) -> Weights:
 
 
 def _read_partitioned(folder: Path) -> Weights:
-    """Return the weights in fp32 of which each rank wrote a part, at ZeRO stage 1, 2 or 3.
+    """Return the fp32 weights of a checkpoint of ZeRO stage 1 to 3, which each rank wrote in part.
 
-    DeepSpeed's own reader joins them.
+    DeepSpeed's own reader joins the parts.
 
     Raises:
-        UserError: a file holds more than tensors and plain values, or cannot be read.
+        UserError: a file contains more than tensors and plain values, or cannot be read.
         DamageError: a file is missing, or does not fit the others.
     """
     from deepspeed.utils import zero_to_fp32  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
@@ -59,17 +59,17 @@ def _read_partitioned(folder: Path) -> Weights:
             )
     except UserError:
         for path in sorted(folder.glob("*.pt")):
-            read_torch_file(path, types)  # which says what file it is, if it is one alone
+            read_torch_file(path, types)  # names the file in its error, if a single one is damaged
         raise
     return Weights(parts={name: [part] for name, part in joined.items()}, source=folder)
 
 
 def _read_files(path: Path, *, vocab_size: int) -> Weights:
-    """Return the weights in files that hold whole parameters, or parts of model parallelism.
+    """Return the weights in files with whole parameters, or with parts of model parallelism.
 
     Raises:
-        UserError: there are none, or they are quantized.
-        DamageError: a file cannot be read, or the files do not belong to one checkpoint.
+        UserError: there are no weights, they are quantized, or the files do not belong together.
+        DamageError: a file is damaged.
     """
     ranks = find_files(path)
     if ranks[0][0].name.startswith(STEMS) and (folder := described_folder(path)):
@@ -90,20 +90,24 @@ def _read_files(path: Path, *, vocab_size: int) -> Weights:
             f"the files in {source} do not belong to one checkpoint: not all of them have "
             f"{listed(lacking)}."
         )
-    # In the order of the file.
+    # The parameters stay in the order of the file.
     return Weights(parts={name: [p[name] for p in parts] for name in parts[0]}, source=source)
 
 
 def _bare(name: str) -> str:
-    """Return the name of a parameter without what other programs put before it.
+    """Return the name of a parameter without the prefixes of other programs.
 
-    `module.` is of DistributedDataParallel, `glm.` of save_pretrained of THUDM/GLM's own class.
+    DistributedDataParallel adds `module.`, and save_pretrained of THUDM/GLM's class adds `glm.`.
     """
     return re.sub(r"^((module|glm)\.)*", "", name)
 
 
 def _check_type(stored: Mapping[str, Tensor], source: Path) -> None:
-    """Refuse weights that are not of floating point."""
+    """Check that all weights have a floating-point type.
+
+    Raises:
+        UserError: a weight has another type.
+    """
     for name, value in stored.items():
         if not value.is_floating_point():
             raise UserError(

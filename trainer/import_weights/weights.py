@@ -1,4 +1,4 @@
-"""The weights of a model wherever they come from, by our names, one parameter at a time."""
+"""The weights of a checkpoint of any form, by our names, read one parameter at a time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,11 +17,11 @@ _FUSED = ("query_key_value.weight", "query_key_value.bias")
 _POSITIONS = "position_embeddings.weight"
 
 _SHOWN = 5
-"""Names that a message lists at most."""
+"""The maximum number of names in a message."""
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first names of several, and how many more there are."""
+    """Return text with the first names, and the number of further names."""
     more = len(names) - _SHOWN
     return ", ".join(names[:_SHOWN]) + (f" and {more:,} more" if more > 0 else "")
 
@@ -31,10 +31,10 @@ class WeightPart(Protocol):
 
     @property
     def shape(self) -> torch.Size:
-        """Of the tensor."""
+        """The shape of the tensor."""
 
     def contiguous(self) -> Tensor:
-        """Return it, on the CPU."""
+        """Return the tensor on the CPU."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -42,20 +42,20 @@ class Weights:
     """The weights of a checkpoint."""
 
     parts: Mapping[str, Sequence[WeightPart]]
-    """By name, by rank of model parallelism."""
+    """The parts of each parameter, one per rank of model parallelism, by name."""
     source: Path
-    """The file or folder that they come from, for messages."""
+    """The file or folder of the weights, for messages."""
 
     def check(self, shapes: Mapping[str, torch.Size], *, extend_positions: bool = False) -> None:
-        """Check that they fit a model.
+        """Check that the weights fit a model.
 
         Args:
-            shapes: of the model's parameters.
-            extend_positions: let the model have more positions than the files, whose rows come
-                first.
+            shapes: the shapes of the model's parameters by name.
+            extend_positions: whether the model may have more positions than the checkpoint, whose
+                rows then come first.
 
         Raises:
-            UserError: names or shapes differ from the model's.
+            UserError: names or shapes differ from those of the model.
             DamageError: the parts do not fit together.
         """
         for names, what in (
@@ -79,11 +79,16 @@ class Weights:
                 )
 
     def read(self, name: str) -> Tensor:
-        """Return a value on the CPU, in the file's type."""
+        """Return a parameter on the CPU, in the type of the file."""
         return self._joined(name, [part.contiguous() for part in self.parts[name]])
 
     def copy_into(self, model: GLM, *, extend_positions: bool = False) -> None:
-        """Copy all values into a model, in its type, after `check`."""
+        """Check all parameters, and copy them into a model, in the model's type.
+
+        Raises:
+            UserError: as for `check`.
+            DamageError: as for `check`.
+        """
         named = dict(model.named_parameters())
         shapes = {name: parameter.shape for name, parameter in named.items()}
         self.check(shapes, extend_positions=extend_positions)
@@ -91,16 +96,19 @@ class Weights:
             self.copy_to(name, parameter)
 
     def copy_to(self, name: str, parameter: Tensor) -> None:
-        """Copy a value into a parameter that it fits; rows that the parameter has more stay."""
+        """Copy a value into the first rows of a parameter; further rows stay unchanged."""
         value = self.read(name)
         with torch.no_grad():
             parameter[: len(value)].copy_(value)
 
     def _joined(self, name: str, parts: Sequence[Tensor]) -> Tensor:
-        """Return the whole of a parameter that model parallelism split into parts.
+        """Join the parts into which model parallelism has split a parameter.
 
-        Of a fused matrix each rank has a part of the queries, of the keys and of the values, one
-        after the other.
+        Each rank's part of a fused matrix contains a part of the queries, then of the keys, then of
+        the values.
+
+        Raises:
+            DamageError: the parts have different shapes.
         """
         if len({part.shape for part in parts}) > 1:
             shapes = ", ".join(str(tuple(part.shape)) for part in parts)

@@ -1,7 +1,7 @@
-"""Which tokens see which, and attention under such a mask.
+"""Attention under a GLM's mask, which decides which tokens see which.
 
-Text before `sep` sees all of itself; from there on each token sees what precedes it. For length 6
-and sep 3, a row per query:
+Tokens before `sep` all see each other; each later token sees the tokens up to itself. For length 6
+and sep 3, with one row per query:
 
     0  x x x . . .
     1  x x x . . .
@@ -10,9 +10,9 @@ and sep 3, a row per query:
     4  x x x x x .
     5  x x x x x x
 
-Every token sees itself, padding included, so no row is empty. The rule is written once, as a
-function of positions, and both forms of a mask are made from it: a dense one for PyTorch's
-scaled_dot_product_attention, and blocks for FlexAttention, which skips the empty ones.
+Every token sees itself, including padding, so no row is empty. The rule is a function of positions,
+from which both forms of a mask are made: a dense tensor for PyTorch's scaled_dot_product_attention,
+and blocks for FlexAttention, which skips empty blocks.
 """
 
 from collections.abc import Callable
@@ -25,8 +25,8 @@ from torch.nn.attention.flex_attention import BlockMask, create_block_mask, flex
 from torch.nn.functional import scaled_dot_product_attention
 
 Mask = Tensor | BlockMask | None
-"""A tensor, broadcastable to [batch, heads, queries, keys], or blocks; None is causal. A bool
-tensor says what is seen, a float one is added to the scores."""
+"""A tensor broadcastable to [batch, heads, queries, keys], or blocks; None is causal. A bool tensor
+is True where a query sees a key; a float tensor is added to the scores."""
 
 _FLEX_CAPABILITY = (8, 0)
 """From Ampere on: Triton no longer supports Volta, and Turing has no bf16."""
@@ -40,11 +40,12 @@ def make_mask(
     """Return the mask of a batch; None, which is causal, without `sep` and `pieces`.
 
     Args:
-        sep: how many tokens see each other: int64[b], or one element for all samples; None: 0.
-        pieces: int64[b, n], the document that each token belongs to; tokens of different
-            documents do not see each other. None: they do.
+        sep: the number of tokens that all see each other: int64[b], or one element for all samples;
+            None: 0.
+        pieces: int64[b, n], the document of each token; tokens of different documents do not see
+            each other. None: they do.
         shape: b and n.
-        flex: make blocks for FlexAttention.
+        flex: whether to make blocks for FlexAttention.
     """
     if sep is None and pieces is None:
         return None
@@ -61,7 +62,7 @@ def make_mask(
 
 
 def mask_mod(sep: Tensor | None, pieces: Tensor | None) -> MaskMod:
-    """Return the rule, from (sample, head, query, key), tensors of indices, to bool."""
+    """Return the rule: a function of (sample, head, query, key), tensors of indices, to bool."""
 
     def sees(sample: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         seen = key <= query
@@ -77,8 +78,8 @@ def mask_mod(sep: Tensor | None, pieces: Tensor | None) -> MaskMod:
 def additive(mask: Mask, dtype: torch.dtype) -> Mask:
     """Return a mask in the form that fused attention reads: 0 or -inf, in the type of the queries.
 
-    From a bool mask PyTorch makes such a one in every layer. Rows of a multiple of 8 numbers are
-    read in place, others are copied.
+    PyTorch would convert a bool mask to this form in every layer. Fused attention reads rows of a
+    multiple of 8 numbers in place, and copies others.
     """
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         return mask
@@ -93,8 +94,8 @@ def attend(
     FlexAttention has no dropout (`GLM` refuses it).
     """
     if isinstance(mask, BlockMask):
-        # Not compiled, it makes the full matrix of scores, which is fine for a test on the CPU. A
-        # layer that is compiled takes it along.
+        # Uncompiled FlexAttention makes the full matrix of scores, which is fine for a test on the
+        # CPU. In a compiled layer it is compiled with the layer.
         alone = query.is_cuda and not torch.compiler.is_compiling()
         flex: Any = _compiled_flex() if alone else flex_attention
         output: Tensor = flex(query, key, value, block_mask=mask)

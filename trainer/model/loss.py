@@ -1,4 +1,4 @@
-"""The loss, summed sample by sample, without the logits of the whole batch in memory."""
+"""Computes the loss, summed by sample, without keeping the logits of the whole batch in memory."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -11,25 +11,25 @@ from torch.utils.checkpoint import checkpoint
 
 Project = Callable[[Tensor], Tensor]
 TokenLoss = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""From logits float[k, V] and targets int64[k] to losses float32[k] and hits int64[k]."""
+"""Takes logits float[k, V] and targets int64[k]; returns losses float32[k] and hits int64[k]."""
 
 
 class LossSums(NamedTuple):
-    """Losses of a batch of b samples, as sums, so that batches may be grouped by adding."""
+    """Sums of losses for each of b samples, so that batches can be combined by addition."""
 
     loss: Tensor
-    """float32[b]: cross-entropy in nats, summed over the tokens that carry loss."""
+    """float32[b]: cross-entropy in nats, summed over the tokens with loss."""
     correct: Tensor
-    """int64[b]: tokens that carry loss and whose target has the largest logit."""
+    """int64[b]: the number of tokens with loss whose target has the largest logit."""
     num_targets: Tensor
-    """int64[b]: tokens that carry loss."""
+    """int64[b]: the number of tokens with loss."""
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """Return the losses of targets, float32[k], and which have the largest logit, int64[k].
+    """Return the losses of targets, float32[k], and 1 for those with the largest logit, int64[k].
 
-    Compiled, seven passes over the logits become one; uncompiled they are a third of a
-    step of a GPT-2 with 124M parameters on an H100.
+    Compiled, seven passes over the logits become one; uncompiled, they take a third of the time of
+    a step of a GPT-2 with 124M parameters on an H100.
 
     Args:
         logits: float[k, V], of k tokens; the loss is computed in fp32.
@@ -37,7 +37,7 @@ def cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tu
         smoothing: e; the loss is (1 - e) x cross-entropy + e x the mean of -log p of all tokens.
     """
     losses = F.cross_entropy(logits.float(), targets, reduction="none", label_smoothing=smoothing)
-    # Last: the backward pass recomputes up to what it needs, and this it does not.
+    # This comes last: the backward pass recomputes only up to the values that it needs.
     hits = logits.detach().argmax(1) == targets
     return losses, hits.long()
 
@@ -51,7 +51,7 @@ def loss_sums(
     kept: int = 0,
     token_loss: TokenLoss = cross_entropy,
 ) -> LossSums:
-    """Return the sums of a batch; logits are made only where there is loss, and in fp32 for it.
+    """Return the sums of a batch; logits are computed only for tokens with loss.
 
     Args:
         hidden: float[b, n, h], the output of the last layer.
@@ -59,10 +59,10 @@ def loss_sums(
         batch: `targets`, int64[b, n]; `loss_mask`, [b, n], bool, or 0 and 1; and, if they are
             known, `loss_indices`, int64[k]: the indices of the flattened mask where it holds. To
             find them on a GPU, the CPU would have to wait until the GPU has done all its work.
-        chunk: for how many tokens to make logits at a time.
-        kept: of how many tokens logits are kept for the backward pass. With more tokens, in more
-            than one chunk, it makes all of them again.
-        token_loss: the loss of each token, and whether it is hit.
+        chunk: the number of tokens whose logits are computed at a time.
+        kept: the maximum number of tokens whose logits are kept for the backward pass. With more
+            tokens, in more than one chunk, the backward pass recomputes all logits.
+        token_loss: computes the loss of each token, and whether its target has the largest logit.
     """
     mask = batch["loss_mask"].bool()
     indices = batch.get("loss_indices")
@@ -92,11 +92,11 @@ def _in_chunks(
     *,
     is_kept: bool,
 ) -> tuple[Tensor, ...]:
-    """Return the results of a function for rows float[k, h] and targets, a chunk at a time.
+    """Return the results of a function for rows float[k, h] and targets, one chunk at a time.
 
-    Logits that are not kept are made again in the backward pass.
+    Logits that are not kept are recomputed in the backward pass.
     """
-    # There is no dropout in here, so no random state to keep.
+    # There is no dropout here, so no random state has to be kept.
     again = partial(checkpoint, of_chunk, use_reentrant=False, preserve_rng_state=False)
     make = of_chunk if is_kept else again
     parts = [

@@ -8,8 +8,8 @@ Layers, names in the state dict, initial values and numerics are those of THUDM/
 4f61ed7, model/modeling_glm.py and mpu/transformer.py), so that its published files load and give
 the same logits. Without block positions and with a causal mask it is a GPT-2.
 
-Initial values come from PyTorch's default generator and are drawn where each leaf module is made,
-because `deepspeed.zero.Init` partitions parameters as soon as their module exists.
+Each leaf module draws its initial values from PyTorch's default generator when it is made, because
+`deepspeed.zero.Init` partitions parameters as soon as their module exists.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,15 +27,15 @@ from trainer.model.loss import LossSums, Project, cross_entropy, loss_sums
 from trainer.model.sizes import ModelConfig
 
 CHUNK_LOGITS = 2**26
-"""Logits made at a time for the loss: 256 MiB in fp32."""
+"""The number of logits computed at a time for the loss: 256 MiB in fp32."""
 _CHUNK_SHARE = 64
-"""A GPU makes more, if they fill no more than this part of its memory in fp32; not compiled, the
-loss takes three times that."""
+"""A GPU computes more logits at a time if they fill no more than 1/64 of its memory in fp32; an
+uncompiled loss takes three times as much."""
 _KEPT_SHARE = 8
-"""A GPU keeps the logits of a micro-batch for the backward pass if they fill no more than this part
-of its memory, in the type of the weights if the loss is compiled and else in fp32; otherwise it
-makes them again. On an H200 a GPT-2 with 124M parameters learns from 469,000 tokens per second if
-they are made again, and from 526,000 if they are kept, which takes 5 GiB more."""
+"""A GPU keeps the logits of a micro-batch for the backward pass if they fill no more than 1/8 of
+its memory, in the type of the weights if the loss is compiled and in fp32 otherwise; else it
+recomputes them. On an H200, a GPT-2 with 124M parameters trains on 469,000 tokens per second if
+logits are recomputed, and on 526,000 if they are kept, which takes 5 GiB more."""
 
 
 Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
@@ -43,26 +43,26 @@ Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
 
 
 class CachedInput(Protocol):
-    """Tokens that follow others, whose keys and values it holds (`trainer.generate.decoder`)."""
+    """New tokens, and the cached keys and values of earlier ones (`trainer.generate.decoder`)."""
 
     tokens: Tensor
-    """int64[b, n]"""
+    """The new tokens, int64[b, n]."""
     position_ids: Tensor
-    """int64[b, 2, n]"""
+    """The positions of the new tokens, int64[b, 2, n]."""
 
     @property
     def last(self) -> Tensor:
-        """The last new token of each row, int64[b]."""
+        """The index of each row's last new token, int64[b]."""
 
     def mask(self, device: torch.device) -> Tensor:
         """Return the slots that the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add the new tokens of a layer, and return the keys and values of all tokens."""
+        """Add keys and values of new tokens in a layer, and return those of all tokens."""
 
 
 class GLM(nn.Module):
-    """The model; `forward` gives logits, or the loss of a batch."""
+    """The model; `forward` returns logits, or the loss of a batch."""
 
     def __init__(
         self,
@@ -75,12 +75,12 @@ class GLM(nn.Module):
         """Make the model with initial values.
 
         Args:
-            config: its shape.
-            checkpoint_activations: keep only the input of each layer, and recompute the rest in
-                the backward pass.
-            attention: the kernel for masks that are not plainly causal. `flex` is FlexAttention,
-                which has no attention dropout; `auto` uses it on CUDA where dropout is 0.
-            smoothing: of targets in training: the share that is spread over the vocabulary.
+            config: the shape of the model.
+            checkpoint_activations: whether to keep only the input of each layer, and recompute the
+                rest in the backward pass.
+            attention: the kernel for masks other than a purely causal one. `flex` is FlexAttention,
+                which has no attention dropout; `auto` uses it on CUDA if that dropout is 0.
+            smoothing: the share of each target that training spreads over the vocabulary.
         """
         super().__init__()
         if attention == "flex" and config.attention_dropout:
@@ -108,18 +108,19 @@ class GLM(nn.Module):
     ) -> Tensor | LossSums:
         """Return the logits of tokens, float[b, n, V], or the `LossSums` of a batch.
 
-        One method does both because DeepSpeed and DDP only wrap `forward`.
+        One method does both because DeepSpeed and DDP wrap only `forward`.
 
         Args:
-            tokens: int64[b, n], or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
+            tokens: int64[b, n]. Or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
                 for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
-                its documents. With `words`, int64[b, k], returned are the logits of these after
-                the last of a row's `lengths`, float32[b, k]. Or new tokens, which their cache then
-                holds: returned are the logits of the last one of each row, float[b, V].
+                its documents. If the batch has `words`, int64[b, k], the result is the logits of
+                these words after the last token of each row, float32[b, k]. Or a `CachedInput`,
+                whose cache is extended: the result is the logits after the last new token of each
+                row, float[b, V].
             position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
-            sep: int64[b], or one number for all: how many tokens see each other in both
+            sep: int64[b], or one number for all: the number of tokens that see each other in both
                 directions.
-            causal: no token sees what follows it; `sep` must be None.
+            causal: whether no token sees later ones; `sep` must then be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
 
         Raises:
@@ -137,13 +138,13 @@ class GLM(nn.Module):
         return logits
 
     def loss_sum(self, batch: Mapping[str, Tensor]) -> LossSums:
-        """Return the sums of a batch, one row per sample, as `forward` does."""
+        """Return the sums of a batch like `forward`, typed."""
         sums: LossSums = self(batch)
         return sums
 
     @contextmanager
     def use_attention(self, attention: Literal["auto", "sdpa", "flex"]) -> Iterator[None]:
-        """Compute masks otherwise for a while; see `__init__`."""
+        """Use another attention kernel within the block; see `__init__`."""
         former, self.attention = self.attention, attention
         try:
             yield
@@ -151,7 +152,7 @@ class GLM(nn.Module):
             self.attention = former
 
     def mask(self, tokens: Tensor, sep: Tensor | None, pieces: Tensor | None) -> Mask:
-        """Return the attention mask of tokens int64[b, n], in the form that this model uses."""
+        """Return the attention mask for tokens int64[b, n] in the form that this model uses."""
         flex = self.attention == "flex" or (
             self.attention == "auto"
             and self.config.attention_dropout == 0
@@ -160,17 +161,17 @@ class GLM(nn.Module):
         return make_mask(sep, pieces, shape=(tokens.shape[0], tokens.shape[1]), flex=flex)
 
     def hidden_states(self, tokens: Tensor, position_ids: Tensor | None, mask: Mask) -> Tensor:
-        """Return the output of the last LayerNorm, float[b, n, h], under any mask."""
+        """Return the output of the last LayerNorm, float[b, n, h]."""
         if position_ids is None:
             position_ids = _plain_positions(tokens)
         embedded = self.word_embeddings(tokens)
-        # Once for all layers: fused attention takes no other mask as it is.
+        # Converted once for all layers: fused attention would convert any other form.
         mask = additive(mask, embedded.dtype)
         hidden: Tensor = self.transformer(embedded, position_ids, mask)
         return hidden
 
     def _read(self, cache: CachedInput) -> Tensor:
-        """Return the logits of each row's last new token, float[b, V], and extend a cache."""
+        """Extend a cache, and return the logits after each row's last new token, float[b, V]."""
         embedded = self.word_embeddings(cache.tokens)
         mask = additive(cache.mask(embedded.device), embedded.dtype)
         hidden = self.transformer(embedded, cache.position_ids, mask, cache=cache)
@@ -179,18 +180,18 @@ class GLM(nn.Module):
         return logits
 
     def compile_parts(self) -> None:
-        """Compile the layers, and the loss of a chunk of logits.
+        """Compile each layer, and the loss of a chunk of logits.
 
-        Not the whole model: which tokens carry loss, and how many, differs at every step. Each
-        layer by itself, since they share their code: on an H200 compiling glm-large-chinese takes 5
-        s instead of 50, and a step takes the same time within 2 %.
+        The whole model is not compiled, because the number of tokens with loss differs at every
+        step. Layers are compiled one by one, because they share their code: compiling
+        glm-large-chinese takes 5 s instead of 50 on an H200, and a step is at most 2 % slower.
         """
         for layer in self.transformer.layers:
             layer.compile()
         self.cross_entropy = torch.compile(cross_entropy)
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
-        """Return an optimizer's groups: weights decay, biases and LayerNorms do not."""
+        """Return the groups for an optimizer: weights with decay, biases and LayerNorms without."""
         decaying: list[nn.Parameter] = []
         constant: list[nn.Parameter] = []
         for module in self.modules():
@@ -230,14 +231,14 @@ class GLM(nn.Module):
 
 
 def _logits_made(device: torch.device) -> int:
-    """Return how many logits are made at a time."""
+    """Return the number of logits to compute at a time."""
     if device.type != "cuda":
         return CHUNK_LOGITS
     return max(CHUNK_LOGITS, _memory(device) // _CHUNK_SHARE // torch.float32.itemsize)
 
 
 def _logits_kept(device: torch.device, dtype: torch.dtype) -> int:
-    """Return how many logits of a type are kept for the backward pass, if there is loss on more."""
+    """Return the maximum number of logits of a type to keep for the backward pass."""
     return _memory(device) // _KEPT_SHARE // dtype.itemsize if device.type == "cuda" else 0
 
 
@@ -253,7 +254,7 @@ def _plain_positions(tokens: Tensor) -> Tensor:
 
 
 class Transformer(nn.Module):
-    """Position embeddings, the layers, the last LayerNorm."""
+    """Position embeddings, layers, and the last LayerNorm."""
 
     def __init__(self, config: ModelConfig, *, checkpoint_activations: bool) -> None:
         super().__init__()
@@ -307,7 +308,7 @@ class Layer(nn.Module):
         self.mlp = FeedForward(config)
 
     def forward(self, hidden: Tensor, mask: Mask, *, extend: Extend | None = None) -> Tensor:
-        """Return float[b, n, h]; `extend` adds what was read before."""
+        """Return float[b, n, h]; `extend` adds the cached keys and values of earlier tokens."""
         added = self.attention(self.input_layernorm(hidden), mask, extend=extend)
         hidden = hidden + F.dropout(added, self.dropout, self.training)
         added = self.mlp(self.post_attention_layernorm(hidden))
@@ -315,7 +316,7 @@ class Layer(nn.Module):
 
 
 class Attention(nn.Module):
-    """Multi-head attention; the fused matrix gives all queries, then all keys, then all values."""
+    """Multi-head attention; the fused matrix returns all queries, then all keys, then values."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -326,7 +327,7 @@ class Attention(nn.Module):
         self.dense = Linear(width, width, std=_residual_std(config))
 
     def forward(self, hidden: Tensor, mask: Mask, *, extend: Extend | None = None) -> Tensor:
-        """Return float[b, n, h]; `extend` adds what was read before."""
+        """Return float[b, n, h]; `extend` adds the cached keys and values of earlier tokens."""
         b, n, h = hidden.shape
         query, key, value = (
             part.view(b, n, self.num_heads, h // self.num_heads).transpose(1, 2)
@@ -341,7 +342,7 @@ class Attention(nn.Module):
 
 
 class FeedForward(nn.Module):
-    """Two linear maps with GELU, in its tanh form, between them."""
+    """Two linear maps with GELU (tanh form) between them."""
 
     def __init__(self, config: ModelConfig) -> None:
         super().__init__()
@@ -356,7 +357,7 @@ class FeedForward(nn.Module):
 
 
 def _residual_std(config: ModelConfig) -> float:
-    """Return the std of weights that add to the residual stream, twice per layer (GPT-2's rule)."""
+    """Return the std of the two weights per layer that add to the residual stream (as GPT-2)."""
     return float(config.init_std / (2 * config.num_layers) ** 0.5)
 
 
@@ -386,19 +387,19 @@ class Embedding(nn.Embedding):
 
 
 Reduce = Callable[[Tensor, Project], tuple[Tensor, ...]]
-"""Takes hidden states and the function that makes logits of them; returns losses, say."""
+"""Takes hidden states and a function that computes their logits; returns tensors such as losses."""
 
 
 class TiedEmbedding(Embedding):
-    """Token embeddings, and the logits that the same matrix gives.
+    """Token embeddings, and logits from the same matrix.
 
-    Both are calls of this module, so that ZeRO stage 3 gathers the matrix for each. All ranks take
-    part in a gather, so every rank must make the same number of calls. How many chunks of logits
-    the loss needs differs by rank, so they are all made by one `reduce` within one call.
+    Both are calls of this module, so that ZeRO stage 3 gathers the matrix for each call. All ranks
+    take part in a gather, so every rank must make the same number of calls. The number of chunks of
+    logits differs by rank, so one `reduce` within one call computes them all.
     """
 
     vocabulary: int | None = None
-    """How many of the first tokens have a probability; None: all."""
+    """The number of tokens with a probability, the first ones; None: all."""
 
     def forward(
         self, inputs: Tensor, *, project: bool = False, reduce: Reduce | None = None
@@ -406,10 +407,11 @@ class TiedEmbedding(Embedding):
         """Return embeddings float[…, h] of tokens, or logits float[…, V] of hidden states.
 
         Args:
-            inputs: tokens, int64[…]; with `project` or `reduce` hidden states, float[…, h].
-            project: return logits.
-            reduce: called with the hidden states and what projects them; its result is returned
-                as a plain tuple, because DeepSpeed rebuilds a module's outputs from a list.
+            inputs: tokens, int64[…]; with `project` or `reduce`, hidden states, float[…, h].
+            project: whether to return logits.
+            reduce: called with the hidden states and the function that projects them. Its result is
+                returned as a plain tuple, because DeepSpeed rebuilds outputs of modules from a
+                list.
         """
         if reduce is not None:
             return tuple(reduce(inputs, self._projected))

@@ -1,4 +1,4 @@
-"""The shape of a model: named sizes, JSON files, and what follows from them.
+"""The shape of a model: named sizes, JSON files, numbers of parameters and FLOPs.
 
 The named sizes are those of THUDM/GLM (commit 4f61ed7, folder config), `gpt2-d12` is GPT-2 small
 as llm.c trains it (`-e d12`), and `tiny` is a toy for a CPU.
@@ -15,12 +15,12 @@ from shards.records import from_json
 from trainer.json_file import is_file, read_object
 
 VOCABULARY_MULTIPLE = 128
-"""Embedding rows come in multiples of this, as in the reference; it suits matrix units."""
+"""The number of embedding rows is a multiple of this, as in the reference, for matrix units."""
 _SIZE_FIELDS = ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions")
 _RANGES = {"hidden_dropout": 1, "attention_dropout": 1, "layernorm_eps": 1, "init_std": 1000}
-"""Of real numbers: from 0 to below this."""
+"""Upper bounds of real numbers, which must be from 0 to below the bound."""
 _MAX_COUNT = 2**24
-"""Of anything that is counted in a shape: anything above is a mistake."""
+"""The maximum of each count in a shape; anything above is a mistake."""
 
 
 def padded_vocabulary(num_tokens: int) -> int:
@@ -38,13 +38,13 @@ class ModelConfig:
     vocab_size: int
     """Rows of the embedding, a multiple of 128: the tokenizer's vocabulary, padded."""
     max_positions: int
-    """Number of positions, P. Published files have P + 1 rows per position table."""
+    """The number of positions, P. Published files have P + 1 rows per position table."""
     block_positions: bool = True
     """Whether a second table embeds the position within a blank; else the model is a GPT-2."""
     hidden_dropout: float = 0.1
-    """Probability, for embeddings and for the outputs of attention and feed-forward."""
+    """The dropout probability for embeddings and for the outputs of attention and feed-forward."""
     attention_dropout: float = 0.1
-    """Probability, for attention weights. FlexAttention is used only if it is 0."""
+    """The dropout probability for attention weights. FlexAttention is used only if it is 0."""
     layernorm_eps: float = 1e-5
     init_std: float = 0.02
 
@@ -84,21 +84,21 @@ class ModelConfig:
         return _from_file(Path(name))
 
     def with_vocabulary(self, num_tokens: int) -> "ModelConfig":
-        """Return this shape for a tokenizer of `num_tokens`, padded."""
+        """Return this shape for a tokenizer with `num_tokens`, with a padded vocabulary."""
         return replace(self, vocab_size=padded_vocabulary(num_tokens))
 
     @property
     def has_dropout(self) -> bool:
-        """Whether anything is dropped in training."""
+        """Whether training uses dropout."""
         return self.hidden_dropout > 0 or self.attention_dropout > 0
 
     @property
     def position_rows(self) -> int:
-        """Rows of a position table; the reference's has one more than there are positions."""
+        """The number of rows of a position table; that of a GLM has one more than positions."""
         return self.max_positions + 1 if self.block_positions else self.max_positions
 
     def num_parameters(self) -> int:
-        """Return the number of parameters; embedding and output head share a matrix."""
+        """Return the number of parameters; embedding and output head share one matrix."""
         tables = self.position_rows * (2 if self.block_positions else 1)
         layer = 12 * self.hidden_size**2 + 13 * self.hidden_size
         rows = self.vocab_size + tables + 2  # 2: the last LayerNorm
@@ -109,11 +109,11 @@ class ModelConfig:
 
         Each weight in a matrix product costs 6 (2 forward, 4 backward); attention costs 12 per
         layer, hidden unit and position, masked or not (PaLM, arXiv:2204.02311, appendix B).
-        Table lookups cost nothing. Logits are computed only where there is a target.
+        Table lookups cost nothing. Logits are computed only for tokens with loss.
 
         Args:
-            length: tokens in a sequence, padding included.
-            target_share: the share of the tokens that carry loss.
+            length: the number of tokens in a sequence, including padding.
+            target_share: the share of tokens with loss.
         """
         layers = 12 * self.num_layers * self.hidden_size**2
         head = self.vocab_size * self.hidden_size * target_share
@@ -130,7 +130,7 @@ _GLM_SIZES = {
     "glm-10b": (48, 4096, 64, 50304, 1024),
     "glm-10b-chinese": (48, 4096, 64, 50048, 1024),
 }
-"""Layers, hidden size, heads, rows of the embedding, positions."""
+"""Layers, hidden size, heads, embedding rows and positions by name."""
 
 SIZES: Mapping[str, ModelConfig] = {
     **{

@@ -1,4 +1,4 @@
-"""The tasks that are known by name, and those that a file describes."""
+"""Finds tasks by name, or in a file that describes one."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,17 +22,17 @@ _KINDS: Mapping[str, type[Task]] = {
     "customization": SequenceTask,
 }
 TASKS = tuple(sorted(_DESCRIPTIONS))
-"""The names that are known. The reference calls seq2seq customization."""
+"""The names of the built-in tasks. The reference calls seq2seq customization."""
 
 
 def find_task(name: str) -> Task:
     """Return a task.
 
     Args:
-        name: one of TASKS, or the path of a JSON file that describes one.
+        name: one of TASKS, or the path of a JSON file that describes a task.
 
     Raises:
-        UserError: there is none, or the file does not describe one.
+        UserError: there is no such task, or the file does not describe a task.
     """
     path = _DESCRIPTIONS.get(name, Path(name))
     if not is_file(path):

@@ -1,4 +1,4 @@
-"""Tasks whose answers are chosen: the word or the choice that fills the blank of a pattern best."""
+"""Tasks whose answers are chosen: the word or choice that best fills the blank of a pattern."""
 
 import reprlib
 from collections.abc import Sequence
@@ -20,18 +20,18 @@ class ChoiceTask(Task):
     USED_OPTIONS: ClassVar[tuple[str, ...]] = ("form", "length", "pattern")
     IS_GENERATED = False
     MIN_CHOICES: ClassVar[int] = 2
-    """Choices of an item."""
+    """The minimum number of choices of an item."""
 
     def label(self, item: Item, context: EncodeContext) -> int | None:
-        """Return the number of an item's right choice; None where it is not known."""
+        """Return the number of an item's right choice; None if it is not known."""
         labels = tuple(self.description.verbalizer) or range(len(self._choices(item)))
         return item.label(labels, is_needed=not context.is_test, key=self.description.label)
 
     def encode(self, item: Item, example: Example, context: EncodeContext) -> Example:
-        """Return an example of which answer fills the blank of a pattern best."""
+        """Return an example with its rows: one per choice, or one with words."""
         pattern, words = context.pattern, self.description.words(context.pattern)
         answers = words or self._choices(item)
-        if example.facts is None:  # of others the task knows which ones are right
+        if example.facts is None:  # other examples may have equal choices that are both right
             _check_differ(answers, context, item)
         if words and context.form != SPELLED:
             row = context.blank_row(list(strings_of(pattern.text, item)), (), item)
@@ -49,18 +49,18 @@ class ChoiceTask(Task):
         return with_rows(example, rows)
 
     def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
-        """Return the figures of the description; see `Task.metrics`."""
+        """Return the metrics that the description names; see `Task.metrics`."""
         figures = choice_metrics(examples, answers)
         return {name: figures[name] for name in self.description.metric}
 
     def prediction_lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
-        """Return answers as they are handed in, one JSON object a line."""
+        """Return answers in the format for submission, one JSON object per line."""
         key = self.description.name or "idx"
         pairs = zip(examples, answers, strict=True)
         return [{key: one.idx, "label": self.as_submitted(one, given)} for one, given in pairs]
 
     def as_submitted(self, example: Example, given: Answer) -> Any:  # noqa: ARG002
-        """Return an answer as it is handed in."""
+        """Return an answer in the form for submission."""
         labels = tuple(self.description.verbalizer)
         return labels[int(given)] if labels else int(given)
 
@@ -76,7 +76,11 @@ class ChoiceTask(Task):
 
 
 def _spelled(answer: str, context: EncodeContext, item: Item) -> list[int]:
-    """Return an answer's ids with the token that ends it."""
+    """Return the ids of an answer, with the token that ends it.
+
+    Raises:
+        UserError: the answer is empty.
+    """
     ids = context.ids(answer)
     if not ids:
         raise item.wrong(f"an answer is empty ({answer!r}): every choice needs a text.")
@@ -84,7 +88,11 @@ def _spelled(answer: str, context: EncodeContext, item: Item) -> list[int]:
 
 
 def _word(answer: str, context: EncodeContext, item: Item) -> int:
-    """Return the one id of a word."""
+    """Return the id of a word.
+
+    Raises:
+        UserError: the word has more than one token.
+    """
     ids = context.ids(answer)
     if len(ids) != 1:
         raise item.wrong(
@@ -95,7 +103,11 @@ def _word(answer: str, context: EncodeContext, item: Item) -> int:
 
 
 def _check_differ(answers: Sequence[str], context: EncodeContext, item: Item) -> None:
-    """Check that no two answers are the same to a model: one would be right, and one wrong."""
+    """Check that no two answers have the same tokens: one of them would be wrong.
+
+    Raises:
+        UserError: two answers have the same tokens.
+    """
     numbers: dict[tuple[int, ...], int] = {}
     for number, answer in enumerate(answers):
         before = numbers.setdefault(tuple(context.ids(answer)), number)

@@ -1,11 +1,11 @@
-"""Batches of rows, as tensors.
+"""Collates rows into batches of tensors.
 
-Rows may share a line of a batch, and do not see each other:
+Several rows may share a line of a batch, without seeing each other:
 
     Part A of the first, of the second, … | Part B of the first, of the second, … | padding
 
-Each token keeps the position that it has in a line of its own, and `pieces` says whose it is, so a
-row loses what it loses alone. A causal row is all Part B.
+Each token has the same position as in a line of its own, and `pieces` gives the row of each token,
+so the loss of a row does not depend on the others. A causal row is only Part B.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,14 +23,14 @@ def collate(
 ) -> dict[str, Tensor]:
     """Return rows as a batch for `GLM.forward`, as wide as the longest line.
 
-    It has tokens int64[b, n], targets int64[b, n], loss_mask bool[b, n], lengths int64[b], and
-    for blanks position_ids int64[b, 2, n] and sep int64[b]. All rows are of one kind.
+    The batch has tokens int64[b, n], targets int64[b, n], loss_mask bool[b, n], lengths int64[b]
+    and, for blanks, position_ids int64[b, 2, n] and sep int64[b]. All rows must be of one kind.
 
     Args:
         lines: the rows of each line.
-        pad: the token that fills lines up.
-        isolate: lines may have several rows: the batch has pieces int64[b, n] too, -1 in the
-            padding.
+        pad: the padding token.
+        isolate: whether lines may have several rows; the batch then also has pieces int64[b, n],
+            -1 in the padding.
     """
     sizes = [sum(map(len, line)) for line in lines]
 
@@ -55,7 +55,7 @@ def collate(
 
 
 def pack(rows: Sequence[Row]) -> list[list[Row]]:
-    """Return rows in lines, none longer than the longest row; each joins the first with room."""
+    """Return lines of rows, none longer than the longest row, filled by first fit."""
     width = max(map(len, rows), default=0)
     lines: list[list[Row]] = []
     for row in rows:
@@ -74,13 +74,13 @@ def to_device(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Te
 
 
 def _in_parts(line: Sequence[Row], arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
-    """Return arrays [..., n] of rows joined: of each what belongs to Part A, then the rest."""
+    """Join arrays [..., n] of the rows of a line: all Parts A first, then all Parts B."""
     halves = [np.split(array, [row.sep], -1) for array, row in zip(arrays, line, strict=True)]
     return np.concatenate([half[part] for part in range(2) for half in halves], axis=-1)
 
 
 def _filled(arrays: Sequence[NDArray[np.generic]], width: int, fill: int) -> NDArray[np.generic]:
-    """Return arrays [..., n] with their last axis filled up to a width, as one array."""
+    """Stack arrays [..., n], with their last axis padded to a width."""
     stacked = np.full((len(arrays), *arrays[0].shape[:-1], width), fill, arrays[0].dtype)
     for row, array in zip(stacked, arrays, strict=True):
         row[..., : array.shape[-1]] = array

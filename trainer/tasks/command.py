@@ -1,4 +1,4 @@
-"""The prompts of a task's file: `python -m trainer.tasks TASK FILE --tokenizer SPEC`."""
+"""Shows the prompts of a task: `python -m trainer.tasks TASK FILE --tokenizer SPEC`."""
 
 from collections.abc import Iterator
 from dataclasses import MISSING, dataclass
@@ -40,7 +40,7 @@ class ShowTask(Command, PromptOptions):
     """Show the prompts for a causal model."""
 
     def run(self) -> None:
-        """Print how many questions and rows there are, and the first questions."""
+        """Print the numbers of questions and rows, and the first questions."""
         tokenizer = TextTokenizer(self.tokenizer)
         examples = find_task(self.task).examples(
             self.data,
@@ -60,7 +60,7 @@ class ShowTask(Command, PromptOptions):
 
 
 def _lines(example: Example, tokenizer: TextTokenizer) -> Iterator[str]:
-    """Yield a question: what is seen of each row, and what is to be predicted there."""
+    """Yield the lines for a question: the prompt of each row, and the tokens to predict."""
     label = "" if example.label is None else f"  label {example.label}"
     yield ""
     yield f"{example.guid}{label}"

@@ -1,4 +1,4 @@
-"""The JSON file that describes a task, be it a known one or the user's (docs/finetuning.md).
+"""Reads the JSON file that describes a task, built in or custom (docs/finetuning.md).
 
 {"pattern": "{text:cut} It was [MASK].", "verbalizer": {"bad": " awful", "good": " great"}}
 {"pattern": "{start:cut} [MASK]", "choices": ["{end1}", "{end2}"]}
@@ -25,48 +25,48 @@ class Pattern:
     text: str
     """A template with a blank."""
     verbalizer: Mapping[str, str] = field(default_factory=dict)
-    """Other words than the task's."""
+    """Words that replace those of the task."""
     filler: str | None = None
-    """A template of the text that fills the blank, for a text with {choice}."""
+    """A template of the text that fills the blank, for patterns with {choice}."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Description:
-    """The description of a task in a file."""
+    """The description of a task."""
 
     pattern: tuple[Pattern, ...]
-    """Numbered from 0 on."""
+    """The patterns, numbered from 0."""
     metric: tuple[str, ...]
-    """Of CHOICE_METRICS, or of TEXT_METRICS with `answer`; the first picks the best epoch."""
+    """Names of CHOICE_METRICS, or of TEXT_METRICS with `answer`; the first picks the best epoch."""
     default: int = 0
-    """The pattern that is taken without --pattern."""
+    """The number of the pattern that is used without --pattern."""
     verbalizer: Mapping[str, str] = field(default_factory=dict)
     """A word for each label, in the order of the classes."""
     choices: tuple[str, ...] = ()
     """A template for each choice."""
     choices_field: str | None = None
-    """The field that holds the list of choices, where each item has its own number of them."""
+    """The field with the list of choices, if the number of choices differs by item."""
     answer: str | None = None
-    """A template of the text to write."""
+    """A template of the text to generate."""
     label: str = "label"
-    """The field with a label, or with the number of the right choice, from 0 on."""
+    """The field with the label, or with the number of the right choice, from 0."""
     name: str | None = None
-    """The field that every item is named by, and that its prediction begins with; None: idx or id,
-    where it has one."""
+    """The field with the name of an item, with which its prediction begins; None: idx or id, if the
+    item has one."""
     form: str = CLOZE
     length: int = 256
 
     def words(self, pattern: Pattern) -> tuple[str, ...]:
-        """Return a pattern's word for each label; none where choices fill its blank."""
+        """Return the word of a pattern for each label; none if choices fill its blank."""
         words = pattern.verbalizer or self.verbalizer
         return tuple(words[label] for label in self.verbalizer)
 
 
 def read_description(path: Path) -> Description:
-    """Return the description that a file holds.
+    """Return the description in a file.
 
     Raises:
-        UserError: the file cannot be read, or describes no task.
+        UserError: the file cannot be read, or does not describe a task.
     """
     content = read_object(path)
     patterns = content.get("pattern")
@@ -91,7 +91,11 @@ def read_description(path: Path) -> Description:
 
 
 def _faults(description: Description) -> Iterator[str]:
-    """Yield the faults of a description; ValueError where a template is not well formed."""
+    """Yield the faults of a description.
+
+    Raises:
+        ValueError: a template is not valid.
+    """
     kinds = [
         description.verbalizer,
         description.choices,

@@ -1,4 +1,4 @@
-"""Items of task files: JSON lines, read with errors that name file and line; and prompts."""
+"""Reads the items of task files; errors name the file and the line."""
 
 import json
 import reprlib
@@ -15,7 +15,7 @@ from trainer.json_file import parse
 
 _SOURCES = ".source"
 NAME = int | str
-"""A field that names something."""
+"""The type of fields that name something."""
 _EXPECTED = {
     str: "a text",
     int: "a whole number",
@@ -31,14 +31,14 @@ class Item:
     fields: Mapping[str, Any]
     path: Path
     place: str
-    """In the file: line 3, or item 3 of an array."""
+    """The place in the file, such as line 3, or item 3 of an array."""
 
     def wrong(self, message: str) -> UserError:
         """Return an error about this item."""
         return UserError(f"{self.path}, {self.place}: {message}")
 
     def has(self, *keys: str) -> bool:
-        """Return whether there is a field, below others."""
+        """Return whether there is a field; several keys name a nested field."""
         try:
             reduce(getitem, keys, self.fields)
         except (KeyError, TypeError):
@@ -46,10 +46,10 @@ class Item:
         return True
 
     def value(self, *keys: str, of: type | UnionType = object) -> Any:
-        """Return a field, below others.
+        """Return the value of a field; several keys name a nested field.
 
         Raises:
-            UserError: it is not there, or not of a type of `_EXPECTED`.
+            UserError: the field is missing, or its value does not have the type `of`.
         """
         name = ".".join(keys)
         if not self.has(*keys):
@@ -66,7 +66,11 @@ class Item:
         return value
 
     def text(self, *keys: str) -> str:
-        """Return a field that is a text; UserError where it is none."""
+        """Return the value of a field that must be a text.
+
+        Raises:
+            UserError: the field is missing, or is not a text.
+        """
         return str(self.value(*keys, of=str))
 
     def shown(self, name: str) -> str:
@@ -93,15 +97,15 @@ class Item:
         return [replace(self, fields=value) for value in values]
 
     def label(self, labels: Sequence[object], *, is_needed: bool, key: str = "label") -> int | None:
-        """Return the number of the item's label, None where it has none.
+        """Return the number of the item's label; None if it has none.
 
         Args:
-            labels: those that the task knows.
-            is_needed: an item without one is an error.
-            key: the field.
+            labels: the labels of the task.
+            is_needed: whether an item must have a label.
+            key: the field of the label.
 
         Raises:
-            UserError: it is not among them, or missing.
+            UserError: the label is unknown, or missing although it is needed.
         """
         known = [_shown(label) for label in labels]
         if self.fields.get(key) is None:
@@ -123,13 +127,13 @@ class Item:
 
 
 def read_items(path: Path) -> list[Item]:
-    """Return the objects of a file of JSON lines, or of a JSON array; blank lines are none.
+    """Return the objects in a file of JSON lines or a JSON array; blank lines are skipped.
 
-    Of a file NAME.source the lines are the field source, and those of NAME.target next to it, if
-    there is one, the field target.
+    The lines of a file NAME.source become the field `source`, and those of NAME.target next to it,
+    if it exists, the field `target`.
 
     Raises:
-        UserError: the file cannot be read, or a line of it is no JSON object.
+        UserError: the file cannot be read, or a line is not a JSON object.
     """
     if path.suffix == _SOURCES:
         return _read_pairs(path, path.with_suffix(".target"))
@@ -159,10 +163,10 @@ def _read_pairs(path: Path, targets: Path) -> list[Item]:
 
 
 def read_text(path: Path) -> str:
-    """Return a file's text, UTF-8.
+    """Return the text of a UTF-8 file.
 
     Raises:
-        UserError: there is no such file, or it cannot be read.
+        UserError: the file cannot be read, or is not UTF-8.
     """
     try:
         return path.read_bytes().decode("utf-8-sig")
@@ -191,5 +195,5 @@ def _item(fields: Any, path: Path, place: str) -> Item:
 
 
 def _shown(label: object) -> str:
-    """Return a label as JSON has it, a text without its quotes."""
+    """Return a label as JSON; a text has no quotes."""
     return label if isinstance(label, str) else json.dumps(label)

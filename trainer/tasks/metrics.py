@@ -1,4 +1,4 @@
-"""Metrics of predictions."""
+"""Computes the metrics of predictions."""
 
 import re
 from collections.abc import Sequence
@@ -9,9 +9,9 @@ from trainer.tasks.rows import Answer, Example
 Metrics = dict[str, float]
 
 CHOICE_METRICS = ("accuracy", "f1-macro")
-"""Of answers that are chosen."""
+"""The metrics of chosen answers."""
 TEXT_METRICS = ("rouge-l", "exact", "rouge-1", "rouge-2")
-"""Of answers that are written."""
+"""The metrics of generated answers."""
 
 _HAN = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
 _WORD = re.compile(rf"[{_HAN}]|[^\W_{_HAN}]+")
@@ -19,10 +19,10 @@ _ROUGE = {"rouge-1": "rouge1_fmeasure", "rouge-2": "rouge2_fmeasure", "rouge-l":
 
 
 def labels_of(questions: Sequence[Example]) -> list[int]:
-    """Return the right answers.
+    """Return the labels of questions.
 
     Raises:
-        ValueError: one is not known.
+        ValueError: a label is not known.
     """
     labels = [question.label for question in questions]
     if None in labels:
@@ -31,12 +31,12 @@ def labels_of(questions: Sequence[Example]) -> list[int]:
 
 
 def per_cent(hits: Sequence[bool]) -> float:
-    """Return how many are true, in per cent."""
+    """Return the share of true values in per cent."""
     return 100 * sum(hits) / len(hits)
 
 
 def f1(labels: Sequence[object], predictions: Sequence[object], *, of: object) -> float:
-    """Return the F1 of a label, from 0 to 1; 0 where it does not occur."""
+    """Return the F1 of the label `of`, from 0 to 1; 0 if it does not occur."""
     both = sum(a == b == of for a, b in zip(labels, predictions, strict=True))
     either = sum(a == of for a in labels) + sum(b == of for b in predictions)
     return 2 * both / either if either else 0.0
@@ -51,7 +51,7 @@ def choice_metrics(questions: Sequence[Example], predictions: Sequence[Answer]) 
 
 
 def text_metrics(questions: Sequence[Example], predictions: Sequence[Answer]) -> Metrics:
-    """Return TEXT_METRICS: ROUGE, and how many texts are just what they should be, in per cent."""
+    """Return TEXT_METRICS: ROUGE, and the share of texts that match exactly, in per cent."""
     references = [str((question.facts or {})["reference"]).strip() for question in questions]
     texts = [str(text).strip() for text in predictions]
     hits = [one == other for one, other in zip(references, texts, strict=True)]
@@ -59,10 +59,10 @@ def text_metrics(questions: Sequence[Example], predictions: Sequence[Answer]) ->
 
 
 def rouge(references: Sequence[str], predictions: Sequence[str]) -> Metrics:
-    """Return ROUGE-1, -2 and -L of predictions, F-measures in per cent, the mean over all.
+    """Return ROUGE-1, -2 and -L: mean F-measures of all predictions in per cent.
 
-    torchmetrics counts; words are letters and digits in lower case, not stemmed, and each Chinese
-    character is a word.
+    torchmetrics computes them. Words are letters and digits in lower case, not stemmed, and each
+    Chinese character is a word.
 
     Raises:
         UserError: torchmetrics is not installed.

@@ -1,11 +1,11 @@
-"""Examples of any task, and the rows of tokens that ask a model about them.
+"""Examples of any task, and their rows of tokens for a model.
 
-    Part A   [CLS] text with a mask [eos]      seen by all
-    Part B   sop answer                        each place predicts the next token, the last one eop
+    Part A   [CLS] text with a mask [eos]      all tokens see it
+    Part B   sop answer                        each token predicts the next one, the last one eop
 
-Positions of Part B stay at the mask, block positions count 1, 2 … from sop on. As in THUDM/GLM
-(commit 4f61ed7, data_utils/data_utils: build_input_from_ids). A causal model gets the text and the
-answer in one, without marks.
+In Part B, positions stay at the mask, and block positions count 1, 2 … from sop on. As in THUDM/GLM
+(commit 4f61ed7, data_utils/data_utils: build_input_from_ids). A row for a causal model is the text
+followed by the answer, without special tokens between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,8 +21,8 @@ Integers = NDArray[np.int64]
 class Row:
     """A row of n tokens.
 
-    It keeps only what differs by row: tasks have millions of rows, and the arrays that a model
-    reads are made when they are needed.
+    A task may have millions of rows, so a row keeps only its own values, and makes the arrays for
+    the model when they are needed.
     """
 
     def __init__(
@@ -38,14 +38,14 @@ class Row:
         """Make the row of a context and its answer.
 
         Args:
-            context: Part A, with [CLS] and what ends it; of a causal row the text, 1 or more
-                tokens.
-            answer: the tokens to predict, with the one that ends them. Without any, Part B is sop
-                alone.
-            mask_at: where the mask is; None: the row is causal, and has no Part B.
+            context: Part A from [CLS] to its last token; of a causal row, the text with at least
+                one token.
+            answer: the tokens to predict, including the one that ends them. If empty, Part B is
+                only sop.
+            mask_at: the index of the mask; None: the row is causal, and has no Part B.
             sop: the token that begins an answer.
-            padding: a token, and how often it follows Part A, seen as if it were text.
-            was_cut: whether it was too long, and lost text that its pattern lets go.
+            padding: a token, and the number of times that it follows Part A, visible like text.
+            was_cut: whether the pattern was cut because it was too long.
         """
         self._context, self.answer = np.array(context, np.int32), np.array(answer, np.int32)
         self.mask_at, self._sop, self._padding = mask_at, sop, padding
@@ -73,7 +73,7 @@ class Row:
 
     @property
     def tokens(self) -> Integers:
-        """All that is read, int64[n]."""
+        """All tokens that the model reads, int64[n]."""
         return np.array([*self.prompt, *self.answer[:-1].tolist()], np.int64)
 
     @property
@@ -87,50 +87,50 @@ class Row:
 
     @property
     def targets(self) -> Integers:
-        """The tokens that are predicted, int64[n]; 0 where nothing is."""
+        """The tokens to predict, int64[n]; 0 where there is none."""
         return np.pad(self.answer.astype(np.int64), (len(self) - len(self.answer), 0))
 
     @property
     def loss_mask(self) -> NDArray[np.bool_]:
-        """Where a token is predicted, bool[n]."""
+        """Whether there is a token to predict, bool[n]."""
         return np.arange(len(self)) >= len(self) - len(self.answer)
 
 
 Answer = int | str
-"""The number of a choice or word, 1 or 0 for an answer that is the most probable or not, or the
-text that was written."""
+"""The number of a choice or word; or 1 or 0, whether an answer is the most probable text; or a
+generated text."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Example:
     """A question to a model, and the answer.
 
-    `rows` and `words` show its kind:
+    There are three kinds:
 
-        a row per choice                     the most probable row is the answer
-        one row, the ids of words in `words` the most probable word after the row is the answer
-        one row, no words                    all targets must be the most probable ones; or, where
-                                             the task's answers are written, a decoder writes on
+        one row per choice       the most probable row is the answer
+        one row and `words`      the most probable word after the row is the answer
+        one row without `words`  all targets must be the most probable tokens; or, if the task's
+                                 answers are generated, the model continues the row
     """
 
     guid: str
-    """Unique in its file, such as dev-3."""
+    """The name of the example, unique in its file, such as dev-3."""
     idx: Any
-    """Its name in the file, for predictions."""
+    """The name of the item in the file, for predictions."""
     rows: Sequence[Row] = ()
     words: tuple[int, ...] = ()
-    """The ids of the verbalizers, by label."""
+    """The ids of the verbalizers, in the order of the labels."""
     label: int | None = None
-    """The number of the right choice or word; None: not known, or there are none."""
+    """The number of the right choice or word; None if it is not known, or there are none."""
     facts: Mapping[str, Any] | None = None
-    """Facts that its task needs for metrics and predictions: a question's number, answers."""
+    """Further values that the task needs for metrics and predictions, such as right answers."""
 
     @property
     def num_cut(self) -> int:
-        """How many of its rows lost text that their pattern lets go."""
+        """The number of rows that were cut."""
         return sum(row.was_cut for row in self.rows)
 
 
 def rows_of(examples: Sequence[Example]) -> list[Row]:
-    """Return the rows of all examples in their order."""
+    """Return the rows of all examples, in their order."""
     return [row for example in examples for row in example.rows]

@@ -1,7 +1,7 @@
-"""SuperGLUE's items that are no plain ones: those of COPA, MultiRC, ReCoRD and WSC.
+"""Tasks of SuperGLUE whose items need code: COPA, MultiRC, ReCoRD and WSC.
 
-Each becomes fields for the patterns in descriptions/. The rules are those of THUDM/GLM (commit
-4f61ed7, tasks/superglue).
+The code makes the fields for the patterns in descriptions/ from the items. The rules are those of
+THUDM/GLM (commit 4f61ed7, tasks/superglue).
 """
 
 import random
@@ -20,7 +20,7 @@ from trainer.tasks.task import EncodeContext, Lines
 from trainer.tasks.template import open_ended, plain
 
 _MAX_WRONG = 9
-"""Wrong choices of an item in training."""
+"""The maximum number of wrong choices of an item in training."""
 _GAP = "@placeholder"
 _JOINERS = {"cause": " because", "effect": ", so"}
 _FALSE_TRUE = ("False", "True")
@@ -30,10 +30,10 @@ Expanded = Iterator[tuple[Item, Example]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Copa(ChoiceTask):
-    """Which of two sentences is the cause, or the effect, of another one."""
+    """Choose which of two sentences is the cause or the effect of a third one."""
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
-        """Yield the items; for training all once more, their choices swapped."""
+        """Yield the items; for training, then yield them again with swapped choices."""
         for is_mirror in (False, True) if context.is_train else (False,):
             for item in items:
                 idx, fields = item.value("idx"), _copa_fields(item)
@@ -63,7 +63,7 @@ def _copa_fields(item: Item) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MultiRC(ChoiceTask):
-    """Which of several answers to a question about a passage are right."""
+    """Decide for each answer to a question about a passage whether it is right."""
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
         """Yield each answer to each question about a passage."""
@@ -95,7 +95,7 @@ class MultiRC(ChoiceTask):
         }
 
     def prediction_lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
-        """Return a line for each passage, its questions and answers nested."""
+        """Return one line per passage, with its questions and answers nested."""
         passages: dict[Any, dict[Any, list[Any]]] = defaultdict(lambda: defaultdict(list))
         for line in super().prediction_lines(examples, answers):
             passage, number, answer = line["idx"]
@@ -111,12 +111,12 @@ class MultiRC(ChoiceTask):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReCoRD(ChoiceTask):
-    """Which entity of a passage fills the gap in a query about it."""
+    """Choose the entity of a passage that fills the gap in a query about it."""
 
     MIN_CHOICES = 1
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
-        """Yield each query about a passage; for training once for each right answer."""
+        """Yield each query about a passage; for training, once per right answer."""
         draw = random.Random(42)  # the reference's seed; which entities it draws differs by run
         for item in items:
             text = plain(item.text("passage", "text"))
@@ -151,19 +151,19 @@ class ReCoRD(ChoiceTask):
         return {"em": per_cent(exact), "f1": 100 * sum(overlaps) / len(examples)}
 
     def as_submitted(self, example: Example, given: Answer) -> str:
-        """Return the entity that an answer stands for."""
+        """Return the entity that an answer selects."""
         choices: tuple[str, ...] = (example.facts or {})["choices"]
-        # Of a row alone it says whether the entity is the most probable text, not which one it is.
+        # With a single choice, the answer is whether that entity is the most probable text.
         return choices[int(given) if len(choices) > 1 else 0]
 
 
 def _competing(
     names: Sequence[str], answers: Sequence[str], context: EncodeContext, draw: random.Random
 ) -> Iterator[tuple[str, Sequence[str], int | None]]:
-    """Yield the end of a query's name, its choices and the right one.
+    """Yield the suffix of a query's name, its choices, and the number of the right one.
 
-    In training a query for each right answer, against at most nine wrong ones; else one, with all
-    entities, in which any of several may be right.
+    In training there is one query per right answer, with at most nine wrong ones. Otherwise there
+    is one query with all entities, of which several may be right.
     """
     if not context.is_train:
         yield "", names, next((at for at, one in enumerate(names) if one in answers), None)
@@ -200,7 +200,7 @@ def _entity(part: Item, text: str) -> str:
 
 
 def _words(answer: str) -> list[str]:
-    """Return an answer's words without case, punctuation and articles, as the task does."""
+    """Return the words of an answer in lower case, without punctuation and articles."""
     kept = "".join(sign for sign in answer.lower() if sign not in string.punctuation)
     return re.sub(r"\b(a|an|the)\b", " ", kept).split()
 
@@ -212,21 +212,22 @@ def _overlap(one: list[str], two: list[str]) -> float:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Wsc(ChoiceTask):
-    """Whether a pronoun stands for a name.
+    """Decide whether a pronoun refers to a name.
 
-    Without other candidates, the model is taught to write the right name, and an item is called
-    true where the name is what it would write. With them, where the name is the best.
+    Without other candidates, the model is trained to generate the right name, and an item counts as
+    true if the name is the most probable text. With candidates, it counts as true if the name is
+    the best choice.
     """
 
     USED_OPTIONS: ClassVar[tuple[str, ...]] = ("form", "length", "pattern", "candidates")
     MIN_CHOICES = 1
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
-        """Yield the items; for training only those whose name is the right one."""
+        """Yield the items; for training, only those with the right name."""
         for item in items:
             is_true = item.label(_FALSE_TRUE, is_needed=not context.is_test)
             if context.is_train and not is_true:
-                continue  # a wrong name teaches nothing: the right one is not known
+                continue  # with a wrong name the right one is not known
             name, idx = item.text("target", "span1_text"), item.value("idx")
             fields = {"text": _marked(item), "pronoun": item.text("target", "span2_text")}
             for number, others in enumerate(_candidates(item, name, context)):
@@ -242,20 +243,20 @@ class Wsc(ChoiceTask):
                 )
 
     def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
-        """Return the items that are called true or false rightly, in per cent."""
+        """Return the accuracy of true and false in per cent."""
         known = labels_of([replace(one, label=(one.facts or {})["is_true"]) for one in examples])
         given = (self.as_submitted(*pair) for pair in zip(examples, answers, strict=True))
         pairs = zip(known, given, strict=True)
         return {"accuracy": per_cent([_FALSE_TRUE[label] == one for label, one in pairs])}
 
     def as_submitted(self, example: Example, given: Answer) -> str:
-        """Return whether an answer calls an item true, in letters."""
+        """Return "True" or "False" for an answer."""
         has_candidates = (example.facts or {})["has_candidates"]
         return _FALSE_TRUE[int(given == 0) if has_candidates else int(given)]
 
 
 def _candidates(item: Item, own: str, context: EncodeContext) -> list[list[str]]:
-    """Return the groups of other names that compete in an item, each name once."""
+    """Return groups of other names for an item, each name once."""
     if not context.options.candidates:
         return [[]]
     given = dict.fromkeys(part.text("text") for part in item.parts("candidates"))
@@ -264,7 +265,7 @@ def _candidates(item: Item, own: str, context: EncodeContext) -> list[list[str]]
         raise item.wrong("there are no other candidates, and --candidates was given.")
     if not context.is_train or len(names) <= _MAX_WRONG:
         return [names]
-    # The last group is filled up from the first names.
+    # The last group is filled with the first names.
     return [
         (names[at : at + _MAX_WRONG] + names)[:_MAX_WRONG]
         for at in range(0, len(names), _MAX_WRONG)
@@ -272,10 +273,13 @@ def _candidates(item: Item, own: str, context: EncodeContext) -> list[list[str]]
 
 
 def _marked(item: Item) -> str:
-    """Return the text with its pronoun between asterisks, words joined by single spaces.
+    """Return the text with its pronoun between asterisks, and words joined by single spaces.
 
-    Indexes that are off by one are corrected, and punctuation stuck to the pronoun is split off, as
-    some items of the data need it.
+    As some items of the data need it, an index that is off by one is corrected, and punctuation
+    directly after the pronoun is split off.
+
+    Raises:
+        UserError: the pronoun is not at its index.
     """
     words, pronoun = plain(item.text("text")).split(), item.text("target", "span2_text")
     place = item.value("target", "span2_index", of=int)

@@ -1,12 +1,12 @@
-"""A task: what its files ask of a model, how answers are counted, how they are handed in.
+"""A task: makes examples of items, measures answers, and formats them for submission.
 
     examples = task.examples(path, split=TRAIN, tokenizer=tokenizer, options=PromptOptions())
     given = [one.answer for one in predict(model, examples)]
     task.metrics(examples, given)    {"accuracy": 98.0}
     task.prediction_lines(examples, given)    [{"idx": 0, "label": 1}, …]
 
-`catalogue.find_task` finds one by its name, or makes one of a file. Answers are chosen
-(choices.py) or written (texts.py).
+`catalogue.find_task` returns a task by its name or from a JSON file. Answers are chosen
+(choices.py) or generated (texts.py).
 """
 
 import json
@@ -61,14 +61,14 @@ class PromptOptions:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class EncodeContext:
-    """All that items need to become examples."""
+    """The parameters for making examples of items."""
 
     options: PromptOptions
     pattern: Pattern
     form: str
     """One of FORMS."""
     length: int
-    """Tokens of a row at most."""
+    """The maximum number of tokens of a row."""
     tokenizer: TextTokenizer
     split: str
     """One of SPLITS."""
@@ -76,16 +76,16 @@ class EncodeContext:
 
     @property
     def is_train(self) -> bool:
-        """Whether the answers are to be learnt."""
+        """Whether the model is trained on the answers."""
         return self.split == TRAIN
 
     @property
     def is_test(self) -> bool:
-        """Whether the answers need not be known."""
+        """Whether answers may be missing."""
         return self.split == TEST
 
     def blank(self, kind: str) -> str:
-        """Return the blank to ask with where a kind is meant: mask, if the model lacks that one."""
+        """Return the role of the blank token for a kind: `mask` if the model lacks that kind."""
         is_known = self.prompt_format.task_mask and kind in self.tokenizer.special
         return kind if is_known else "mask"
 
@@ -94,26 +94,26 @@ class EncodeContext:
         return f"{'dev' if self.split == VALIDATION else self.split}-{name}"
 
     def ids(self, text: str) -> list[int]:
-        """Return the ids of a text; white space alone has none, as in the reference."""
+        """Return the ids of a text; none for white space alone, as in the reference."""
         return list(self._encode(text)) if text.strip() else []
 
     @cached_property
     def _encode(self) -> Callable[[str], list[int]]:
-        # Patterns, words and passages come again and again.
+        # Patterns, words and passages repeat.
         return lru_cache(maxsize=1024)(self.tokenizer.encode)
 
     def fit(
         self, strings: Sequence[TemplatePart], item: Item, *, taken: int
     ) -> tuple[list[int], bool]:
-        """Return the ids of a pattern, cut to what is left of the length, and whether they were.
+        """Return the ids of a pattern, cut to fit the length, and whether they were cut.
 
         Args:
-            strings: of the pattern.
-            item: for errors.
-            taken: tokens that the row has besides.
+            strings: the strings of the pattern.
+            item: the item, for errors.
+            taken: the number of other tokens of the row.
 
         Raises:
-            UserError: they do not fit, and nothing is left that may be cut.
+            UserError: the row is too long, even after cutting all that may be cut.
         """
         special = self.tokenizer.special
         ids = [[special[one.mask]] if one.mask else self.ids(one.text) for one in strings]
@@ -130,12 +130,12 @@ class EncodeContext:
     def blank_row(self, strings: Sequence[TemplatePart], answer: Sequence[int], item: Item) -> Row:
         """Return the row of a pattern with a blank and its answer.
 
-        Part A ends with eos, unless it ends with [gMASK], after which a text simply continues.
+        Part A ends with eos, unless it ends with [gMASK], after which the text continues.
 
         Args:
-            strings: of the pattern; exactly one is a blank.
-            answer: with the token that ends it; none: it is to be written after sop.
-            item: for errors.
+            strings: the strings of the pattern; exactly one is a blank.
+            answer: the answer with the token that ends it; empty if the model generates it.
+            item: the item, for errors.
 
         Raises:
             UserError: as for `fit`.
@@ -156,28 +156,28 @@ class EncodeContext:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Task(ABC):
-    """A task; see the module."""
+    """A fine-tuning task."""
 
     name: str
     description: Description
 
     USED_OPTIONS: ClassVar[tuple[str, ...]]
-    """The fields of `PromptOptions` that mean something to the task."""
+    """The fields of `PromptOptions` that the task uses."""
     IS_GENERATED: ClassVar[bool]
-    """Whether answers are written by a decoder, not chosen; predictions are texts."""
+    """Whether answers are generated texts rather than choices."""
     NEEDS_OWN_BLANK: ClassVar[bool] = True
-    """Whether the blank must be that of the pattern; else it is [MASK] where the model lacks it."""
+    """Whether the model must know the blank of the pattern; otherwise [MASK] replaces it."""
 
     @abstractmethod
     def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
-        """Return figures by name; the first picks the best epoch, the more the better.
+        """Return the metrics by name; the first picks the best epoch, and higher is better.
 
-        Examples without a known answer may not be among them.
+        The answers to all examples must be known.
         """
 
     @abstractmethod
     def prediction_lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
-        """Return answers as they are handed in, one JSON object a line."""
+        """Return answers in the format for submission, one JSON object per line."""
 
     @abstractmethod
     def encode(self, item: Item, example: Example, context: EncodeContext) -> Example:
@@ -186,7 +186,7 @@ class Task(ABC):
     def expand(
         self, items: Sequence[Item], context: EncodeContext
     ) -> Iterable[tuple[Item, Example]]:
-        """Yield the fields of the pattern for each example, and what is known of it."""
+        """Yield, per example, an item with the pattern's fields, and the example without rows."""
         key = self.description.name
         for number, item in enumerate(items):
             name = item.value(key, of=NAME) if key else item.name(number)
@@ -194,7 +194,7 @@ class Task(ABC):
             yield item, Example(guid=guid, idx=name, label=self.label(item, context))
 
     def label(self, item: Item, context: EncodeContext) -> int | None:  # noqa: ARG002
-        """Return the number of an item's right choice, if it has one."""
+        """Return the number of an item's right choice; None without choices."""
         return None
 
     def examples(
@@ -209,15 +209,16 @@ class Task(ABC):
         """Return the examples of a file, in the order of training or evaluation.
 
         Args:
-            path: a file, or a folder that holds one of the split's name.
-            split: one of SPLITS. Only for TRAIN are there mirrors, and labels for all.
-            tokenizer: the model's.
-            options: the flags.
-            prompt_format: how the model reads (`LoadedModel.prompt_format`).
+            path: a file, or a folder with a file for the split.
+            split: one of SPLITS. TRAIN needs labels of all items, and may add examples, such as
+                those of COPA with swapped choices.
+            tokenizer: the tokenizer of the model.
+            options: the options for prompts.
+            prompt_format: the properties of the model (`LoadedModel.source.prompt_format`).
 
         Raises:
-            UserError: the pattern is not for the model; an item lacks a field, has an unknown
-                label or the name of another, or does not fit; says which.
+            UserError: the pattern does not suit the model; or an item, which the message names,
+                lacks a field, has an unknown label or a repeated name, or is too long.
         """
         context = EncodeContext(
             options=options,
@@ -248,13 +249,17 @@ class Task(ABC):
         return examples
 
     def file(self, folder: Path, split: str) -> Path:
-        """Return a split's file in a folder: val.jsonl, or as CLUE and GLM name it."""
+        """Return the file of a split in a folder: val.jsonl, or a name of CLUE or GLM."""
         stems = (split, "dev") if split == VALIDATION else (split,)
         paths = [folder / f"{stem}{suffix}" for suffix in _SUFFIXES for stem in stems]
         return next((path for path in paths if path.is_file()), paths[0])
 
     def _pattern(self, options: PromptOptions) -> Pattern:
-        """Return the pattern to ask by; UserError where there is no use for a flag."""
+        """Return the pattern that the options select.
+
+        Raises:
+            UserError: there is no such pattern, or the task does not use an option.
+        """
         for name in non_defaults(options):
             if name not in self.USED_OPTIONS:
                 raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
@@ -267,7 +272,11 @@ class Task(ABC):
         return patterns[number]
 
     def _check_blank(self, context: EncodeContext) -> None:
-        """Check that a model knows the blank of a pattern."""
+        """Check that the model knows the blank of the pattern.
+
+        Raises:
+            UserError: the model is causal, or does not know the blank.
+        """
         masks = masks_of(context.pattern.text)
         if masks and context.prompt_format.causal:
             raise UserError(
@@ -282,7 +291,7 @@ class Task(ABC):
             )
 
     def check_fields(self, items: Sequence[Item], context: EncodeContext) -> None:  # noqa: ARG002
-        """Check that the first item, if there is one, has the fields of the pattern."""
+        """Check that the first item, if any, has the fields of the pattern; for subclasses."""
         return
 
 

@@ -1,21 +1,21 @@
-"""Templates of tasks: texts with fields of an item and a blank, as strings of tokens.
+"""Templates of tasks: texts with the fields of an item and a blank, split into strings to encode.
 
     {text:cut} In short, it was [MASK].
 
-{name} is a field, {outer.inner} one below another, {{ and }} are braces. The blank is [MASK],
-[sMASK] or [gMASK]; white space before it is dropped. The fields' texts are only texts, whatever
-they hold. Behind a colon, joined by commas, stands what is done with a field:
+{name} is a field, {outer.inner} a nested field, and {{ and }} are braces. The blank is [MASK],
+[sMASK] or [gMASK]; white space before it is dropped. Marks within the text of a field are plain
+text. Filters follow a colon, separated by commas:
 
-    cut      where a row is too long, tokens are taken from its end, of several such from the last
-    even     likewise, of several such from the longest, the last of equals
-    plain    curly quotes and en dashes become those of ASCII
-    open     the punctuation at its end is left out
-    strip    the white space around it is left out
+    cut      if a row is too long, cut tokens from the end of this field; from the last such field
+    even     likewise, but from the longest such field, the last of equals
+    plain    replace curly quotes and en dashes by those of ASCII
+    open     remove the final punctuation
+    strip    remove white space at both ends
 
-A text is encoded string by string. A part that may be cut is its own string, with the white space
-before it; {|} ends a string as well, and {|:cut} one that may be cut. The rules are those of
-THUDM/GLM (commit 4f61ed7, tasks/superglue/pvp). Where cutting is not enough, the reference breaks
-down, and here is an error.
+A text is encoded string by string. A field that may be cut is a string of its own, with the white
+space before it; {|} also ends a string, and {|:cut} ends one that may be cut. The rules follow
+THUDM/GLM (commit 4f61ed7, tasks/superglue/pvp). If cutting is not enough, the reference fails with
+an exception, while this code reports an error.
 """
 
 import re
@@ -33,12 +33,12 @@ _PLAIN = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "
 
 
 def plain(text: str) -> str:
-    """Return a text with curly quotes and en dashes as ASCII has them."""
+    """Replace the curly quotes and en dashes of a text by those of ASCII."""
     return text.translate(_PLAIN)
 
 
 def open_ended(text: str) -> str:
-    """Return a text without the punctuation at its end, however much there is."""
+    """Return a text without any punctuation at its end."""
     return text.rstrip(string.punctuation)
 
 
@@ -57,12 +57,16 @@ class TemplatePart:
     field: str = ""
     filters: tuple[str, ...] = ()
     cut: str = ""
-    """CUT, EVEN, or nothing."""
+    """CUT, EVEN, or "" if the part may not be cut."""
     mask: str = ""
-    """mask, smask or gmask."""
+    """The role of a blank: mask, smask or gmask."""
 
     def filled(self, item: Item) -> str:
-        """Return the text; UserError where the item lacks the field, or it is no text."""
+        """Return the text of the part.
+
+        Raises:
+            UserError: the item lacks the field, or its value is not a text.
+        """
         if not self.field:
             return self.text
         text = item.shown(self.field)
@@ -76,7 +80,7 @@ def parse(template: str) -> tuple[TemplatePart, ...]:
     """Return the parts of a template.
 
     Raises:
-        ValueError: it is not well formed; says how.
+        ValueError: the template is not valid; the message says why.
     """
     parts: list[TemplatePart] = []
     for literal, name, spec, conversion in string.Formatter().parse(template):
@@ -101,19 +105,19 @@ def masks_of(template: str) -> list[str]:
 
 
 def text_of(template: str, item: Item) -> str:
-    """Return a template without a blank, filled in.
+    """Return the text of a template without a blank, with the fields of an item.
 
     Raises:
-        UserError: the item lacks a field, or it is no text.
+        UserError: the item lacks a field, or its value is not a text.
     """
     return "".join(part.filled(item) for part in parse(template))
 
 
 def strings_of(template: str, item: Item) -> Iterator[TemplatePart]:
-    """Yield a template filled in, as strings and blanks.
+    """Yield the strings and blanks of a template with the fields of an item.
 
     Raises:
-        UserError: the item lacks a field, or it is no text.
+        UserError: the item lacks a field, or its value is not a text.
     """
     text = ""
     for part in parse(template):
@@ -136,12 +140,12 @@ def strings_of(template: str, item: Item) -> Iterator[TemplatePart]:
 
 
 def shorten(ids: Sequence[list[int]], cuts: Sequence[str], excess: int) -> bool:
-    """Take tokens from the ends of strings that may be cut; return whether that was enough.
+    """Remove tokens from the ends of strings that may be cut; return whether that was enough.
 
     Args:
-        ids: of each string; changed.
-        cuts: CUT, EVEN or nothing for each.
-        excess: how many to take.
+        ids: the ids of each string; shortened in place.
+        cuts: CUT, EVEN or "" for each string.
+        excess: the number of tokens to remove.
     """
     cuttable = [(one, cut) for one, cut in zip(ids, cuts, strict=True) if cut]
     for _ in range(excess):

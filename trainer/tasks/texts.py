@@ -1,13 +1,12 @@
-"""Tasks whose answers are written: a prompt is continued, or its blank filled.
+"""Tasks whose answers are generated: the model continues a prompt or fills its blank.
 
-Sequence to sequence is one of them: a source is given, and its target is written into a blank
-behind it.
+One of them is sequence to sequence: the model generates a target in a blank after a source.
 
     [CLS] source [sMASK] eos …padding  |  sop target eop
 
 Files are JSON lines {"source": …, "target": …}, or two files of lines, NAME.source and NAME.target.
 As in THUDM/GLM (commit 4f61ed7, tasks/seq2seq/dataset), a source that is too long loses its
-beginning, and a source is padded, which the model sees, unless --hide-padding.
+beginning, and the model sees the padding after a source, unless --hide-padding is given.
 """
 
 import json
@@ -23,10 +22,10 @@ from trainer.tasks.task import EncodeContext, Lines, Task, with_rows
 from trainer.tasks.template import TemplatePart, parse, strings_of, text_of
 
 TARGET_LENGTH = 128
-"""Tokens of a text that is written, where --target-length is not given."""
+"""The maximum number of tokens of a generated text, without --target-length."""
 _SOURCE_LENGTH = 512
 _FRAME = 3
-"""Tokens of Part A besides the source."""
+"""The number of tokens of Part A other than the source."""
 _PUBLISHED = (
     (("instruction", "input"), "output"),
     (("instruction",), "output"),
@@ -44,18 +43,18 @@ _PUBLISHED = (
     (("question",), "answer"),
     (("input",), "output"),
 )
-"""Fields of prompts, and of answers, that files are published with; the first that fits counts."""
+"""Fields of prompts and of answers in published files; the first ones that exist are used."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class TextTask(Task):
-    """A task whose answers are written."""
+    """A task whose answers are generated."""
 
     USED_OPTIONS: ClassVar[tuple[str, ...]] = ("length", "pattern")
     IS_GENERATED = True
 
     def encode(self, item: Item, example: Example, context: EncodeContext) -> Example:
-        """Return an example whose answer is written."""
+        """Return an example with the row of its prompt and, in training, its answer."""
         template = self.description.answer or ""
         fields = [part.field.split(".") for part in parse(template) if part.field]
         is_known = not context.is_test or all(item.has(*keys) for keys in fields)
@@ -82,17 +81,21 @@ class TextTask(Task):
         return context.blank_row(strings, [*ids, special["eop"]] if ids else [], item)
 
     def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
-        """Return the figures of the description; see `Task.metrics`."""
+        """Return the metrics that the description names; see `Task.metrics`."""
         figures = text_metrics(examples, answers)
         return {name: figures[name] for name in self.description.metric}
 
     def prediction_lines(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Lines:
-        """Return answers as they are handed in, one JSON object a line."""
+        """Return answers in the format for submission, one JSON object per line."""
         pairs = zip(examples, answers, strict=True)
         return [{"idx": one.idx, "prediction": text, **(one.facts or {})} for one, text in pairs]
 
     def check_fields(self, items: Sequence[Item], context: EncodeContext) -> None:
-        """Check that an item has the fields of prompt and answer; else name the task for it."""
+        """Check that items have the fields of prompt and answer; an error suggests a task file.
+
+        Raises:
+            UserError: a field is missing.
+        """
         answer = "" if context.is_test else self.description.answer or ""
         names = [part.field for text in (context.pattern.text, answer) for part in parse(text)]
         for item in items:
@@ -108,7 +111,7 @@ class TextTask(Task):
 
 
 def _suggested_task(fields: Collection[str]) -> str | None:
-    """Return a task file, a line of JSON, for items with some fields; None if none is known."""
+    """Return the JSON of a task file for items with these fields; None if they are not known."""
     for prompts, answer in _PUBLISHED:
         if {*prompts, answer} <= {*fields}:
             *first, last = prompts
@@ -119,7 +122,7 @@ def _suggested_task(fields: Collection[str]) -> str | None:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class SequenceTask(TextTask):
-    """Sequence to sequence; see the module."""
+    """Sequence to sequence: a target is generated after a source."""
 
     USED_OPTIONS: ClassVar[tuple[str, ...]] = (
         "source_length",
@@ -130,7 +133,7 @@ class SequenceTask(TextTask):
     NEEDS_OWN_BLANK = False
 
     def row(self, item: Item, answer: str, context: EncodeContext) -> Row:
-        """Return the row of a source, with its target where that is learnt."""
+        """Return the row of a source with its target, if there is one."""
         special, options = context.tokenizer.special, context.options
         size = options.source_length or _SOURCE_LENGTH
         max_target = options.target_length or TARGET_LENGTH
