@@ -37,7 +37,7 @@ class ZhihuOptions(Options):
     min_chars: int = option(101, affects=SEGMENTS, metavar="N", type=count)
     """Minimum number of characters per answer."""
     min_votes: int = option(1001, affects=SEGMENTS, metavar="N", type=count)
-    """Number of votes from which shorter answers are kept."""
+    """Keep shorter answers that have at least this many votes."""
 
 
 def documents(record: Mapping[str, Any], options: ZhihuOptions) -> tuple[Document]:

@@ -67,7 +67,7 @@ class Inspect(Command):
 
 @dataclass(frozen=True, kw_only=True)
 class Stats(Command):
-    """Show the figures of every source, and what became of all records."""
+    """Show statistics of every source, and the account of all records."""
 
     dataset: str = dataset_word()
 
@@ -284,7 +284,7 @@ class Remove(Command):
     dry_run: bool = option(False)
     """Show what would be removed, without removing it."""
     missing_ok: bool = option(False)
-    """Continue if there is no document for some of the names."""
+    """Continue if some of the names match no document."""
     report: Path | None = option(None, type=local_path, metavar="FILE")
     """Write the full result to this JSON file."""
 

@@ -250,8 +250,8 @@ class TrainConfig(RunConfig, DataConfig):
     isolate_documents: bool = option(False, metadata=FIXED)
     """Mask attention between the documents of a window."""
     follow: bool = option(False)
-    """Every --save-every steps, with or without --save, switch to the newest manifests of the
-    data, as a growing dataset has them."""
+    """Every --save-every steps, with or without --save, switch to the newest manifests of growing
+    datasets."""
     max_steps: int | None = option(None, type=count, group=END)
     """Same as --steps."""
     max_tokens: int | None = option(None, type=positive)

@@ -74,12 +74,12 @@ def _shares_of_repeats(parts: Spans, num_chars: Places) -> tuple[Floats, Floats]
 
 def ngram_thresholds(bounds: Sequence[float], source: str) -> tuple[Threshold, ...]:
     """Return the thresholds of the nine n-gram shares; the bounds are in the same order."""
-    kinds = [("top", n, "top", "in the most common of the") for n in TOP_N]
-    kinds += [("dup", n, "duplicate", "in repeated") for n in DUP_N]
+    kinds = [("top", n, "top", f"the most common {n}-gram") for n in TOP_N]
+    kinds += [("dup", n, "duplicate", f"repeated {n}-grams") for n in DUP_N]
     return tuple(
         Threshold(
             f"max_{metric}_{n}gram", bound, f"{rule}-{n}gram",
-            f"maximum share of characters {where} {n}-grams", source,
+            f"maximum share of characters in {where}", source,
         )
         for (metric, n, rule, where), bound in zip(kinds, bounds, strict=True)
     )  # fmt: skip

@@ -81,7 +81,7 @@ GROUPS = {
         _on_datasets("inspect", "Inspect", "show a dataset, or one of its documents"),
         _on_datasets("view", "view.command:View", "search and browse documents in a browser"),
         _on_datasets("verify", "Verify", "read every file and check it against the manifest"),
-        _on_datasets("stats", "Stats", "show the figures of every source"),
+        _on_datasets("stats", "Stats", "show statistics of every source"),
         _on_datasets("remove", "Remove", "remove documents from training"),
         _on_datasets("compact", "Compact", "merge all generations into one"),
         _on_datasets("prune", "Prune", "delete files that the manifest does not list"),

@@ -33,7 +33,7 @@ class ExportFiles(Command):
 
     dataset: str = dataset_word()
     to: str = option(MISSING, required=True, choices=tuple(FORMATS))
-    """Project whose format to write."""
+    """Project that will read the files."""
     output: Path = option(MISSING, required=True, type=local_path, metavar="DIR")
     """Empty folder for the files."""
     source: tuple[str, ...] = option((), action="append", metavar="NAME")

@@ -59,7 +59,7 @@ class Evaluate(LoadOptions, RankCommand):
     (hellaswag, arc_easy, copa, lambada, wikitext, …), choices or language_model; may be
     repeated."""
     data: tuple[str, ...] = option((), metavar="DIR", action="append")
-    """Data on whose validation documents to measure the held-out loss (a folder, or
+    """Data whose validation documents give the held-out loss (a folder, or
     hf:OWNER/NAME[@REVISION]); may be repeated. Default without --task: the data of the model's
     run."""
     eval_samples: int = option(1024, type=count)
