@@ -195,7 +195,7 @@ class TrainingTexts:
         batcher, clean = DocumentBatcher(corpus), CleanStep()
         cut = splits(file, corpus.input_format, split_bytes=file.bytes)
         for pieces in group_records((split, corpus.reader(split)) for split in cut):
-            read, unread = split_result(batcher.read(batcher.sampled(pieces, Counter())))
+            read, unread = split_result(batcher.to_batch(batcher.sample(pieces, Counter())))
             kept, dropped = split_result(clean(read))
             self._count(unread, dropped)
             texts = pc.binary_join_element_wise(kept["prompt"], kept["text"], _NOTHING)

@@ -1,4 +1,4 @@
-"""From records to batches: a corpus's documents with their identity and three hashes of it."""
+"""Turns records into batches of documents, with their identity and the hashes made of it."""
 
 import itertools
 from collections import Counter
@@ -34,29 +34,27 @@ BATCH_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class BatchPiece:
-    """Records of a split that become rows of a batch; a batch may have some of several files."""
+    """Records of a split that go into one batch; the batch may contain several pieces."""
 
     split: FileSplit
     items: Sequence[Record | Damage]
 
 
 class DocumentBatcher:
-    """Makes batches of one corpus's records."""
+    """Makes batches of the documents of one corpus."""
 
     def __init__(self, corpus: Corpus) -> None:
         self._module = corpus.module
-        self._recipe = corpus.spec
+        self._spec = corpus.spec
         self._columns = corpus.columns
         self._options = corpus.options
 
-    def sampled(
-        self, pieces: Sequence[BatchPiece], unsampled: Counter[str]
-    ) -> Sequence[BatchPiece]:
-        """Return the records that --sample takes.
+    def sample(self, pieces: Sequence[BatchPiece], unsampled: Counter[str]) -> Sequence[BatchPiece]:
+        """Return the records that --sample chooses.
 
         Args:
-            pieces: Records.
-            unsampled: How many are left out is added here, by the path of their file.
+            pieces: The records to choose from.
+            unsampled: The number of records left out, by the path of their file; it is updated.
         """
         if self._options.sample >= 1:
             return pieces
@@ -66,16 +64,19 @@ class DocumentBatcher:
             split, items = piece.split, piece.items
             positions = np.array([item.offset for item in items], np.int64)
             hashes = sample_hashes(split.source, split.relative, positions, seed=self._options.seed)
-            taken = [item for item, kept in zip(items, hashes < limit, strict=True) if kept]
-            unsampled[split.relative] += len(items) - len(taken)
-            sampled.append(BatchPiece(split, taken))
+            chosen = [item for item, kept in zip(items, hashes < limit, strict=True) if kept]
+            unsampled[split.relative] += len(items) - len(chosen)
+            sampled.append(BatchPiece(split, chosen))
         return sampled
 
-    def read(self, pieces: Sequence[BatchPiece]) -> FilterResult:
-        """Return the documents of records as a batch of DOCUMENT_SCHEMA, and why some are left out.
+    def to_batch(self, pieces: Sequence[BatchPiece]) -> FilterResult:
+        """Return the documents of some records as a batch, and the reasons to leave some out.
 
         Args:
-            pieces: Of files of one source; none is of the file of the piece before.
+            pieces: The records, from files of one source; two neighbours have different files.
+
+        Raises:
+            UserError: The code of the corpus fails.
         """
         by_record = [self._documents(item, piece.split) for piece in pieces for item in piece.items]
         try:
@@ -84,9 +85,9 @@ class DocumentBatcher:
             if isinstance(error, MemoryError):
                 raise
             if len(pieces) > 1:
-                for piece in pieces:  # the one at fault raises it with its name
-                    self.read([piece])
-            doing = f"it makes documents of {pieces[0].split.path} that fit no table"
+                for piece in pieces:  # the piece at fault raises an error with its path
+                    self.to_batch([piece])
+            doing = f"its documents of {pieces[0].split.path} do not fit its columns"
             raise user_code_error(self._module, error, doing=doing) from error
         return FilterResult(batch, reasons)
 
@@ -112,7 +113,7 @@ class DocumentBatcher:
             pa.array(order),
             pa.array(holdout),
             pc.add(pc.binary_length(texts), pc.binary_length(prompts)),
-            self._provenance(documents, self._recipe.group, pa.large_string()),
+            self._provenance(documents, self._spec.group, pa.large_string()),
             prompts,
             texts,
         ]
@@ -136,7 +137,7 @@ class DocumentBatcher:
         positions: np.ndarray,
         ordinals: np.ndarray,
     ) -> tuple[np.ndarray, np.ndarray]:
-        """Return order and holdout of documents; `files` has the number of each one's piece."""
+        """Return the order and holdout hashes; `files` has the index of each document's piece."""
         order, holdout = (np.empty(len(files), np.uint64) for _ in range(2))
         seed = self._options.seed
         edges = np.searchsorted(files, np.arange(len(pieces) + 1)).tolist()
@@ -153,7 +154,7 @@ class DocumentBatcher:
         if isinstance(item, Damage):
             return [Document("", reason=item.reason)]
         try:
-            documents = tuple(self._recipe.documents(item.value, self._options))
+            documents = tuple(self._spec.documents(item.value, self._options))
             for document in documents:
                 if "\0" in document.text or "\0" in document.prompt:
                     return [Document("", reason="nul")]
@@ -161,7 +162,7 @@ class DocumentBatcher:
             fields = item.value
             reason = fields.reason if isinstance(fields, Partial) else str(rejection)
             return [Document("", reason=reason)]
-        except Exception as error:  # by hand: for each record, a context costs too much
+        except Exception as error:  # without reraise_user_code_errors, which is slow per record
             if isinstance(error, UserError) or is_out_of_memory(error):
                 raise
             doing = f"its documents() fails on the record at {item.offset:,} of {split.path}"
@@ -169,8 +170,8 @@ class DocumentBatcher:
         if not documents:
             raise UserError(
                 f"the corpus {self._module}: its documents() returns nothing for the record at "
-                f"{item.offset:,} of {split.path}: a record makes one document at least, if need "
-                "be with a reason to leave it out, or raises Rejected"
+                f"{item.offset:,} of {split.path}. It has to return at least one document, perhaps "
+                "with a reason to drop it, or raise Rejected"
             )
         return documents
 
@@ -183,16 +184,17 @@ class DocumentBatcher:
 
 
 def _files_of(pieces: Sequence[BatchPiece], counts: Sequence[int]) -> np.ndarray:
-    """Return the number (int32) of each document's piece, given the documents of each record."""
+    """Return the index (int32) of each document's piece, given each record's documents."""
     by_record = np.repeat(np.arange(len(pieces), dtype=np.int32), [len(p.items) for p in pieces])
     return np.repeat(by_record, counts)
 
 
 def add_raw_heads(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResult:
-    """Return a verdict with a column RAW_HEAD of the first bytes of records that are quarantined.
+    """Return a result with the column RAW_HEAD: the first bytes of quarantined records.
 
     Args:
-        verdict: On some of the records; without quarantined ones it stays as it is.
+        verdict: The result for some of the records; it is returned unchanged if no record is
+            quarantined.
         pieces: The records.
     """
     reasons = verdict.reasons.to_pylist()
@@ -219,7 +221,7 @@ def add_raw_heads(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> Filter
 def group_records(
     readers: Iterable[tuple[FileSplit, Iterable[Record | Damage]]],
 ) -> Iterator[list[BatchPiece]]:
-    """Yield runs of at most BATCH_RECORDS records and little more than 4 MiB of input."""
+    """Yield groups of at most BATCH_RECORDS records and little more than 4 MiB of input."""
     batch: list[BatchPiece] = []
     count = size = 0
     for split, reader in readers:

@@ -1,4 +1,4 @@
-"""How much of a text is cleaned: nothing, its white space, or all that can be repaired."""
+"""The levels of cleaning: none, white space only, or all repairs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -7,14 +7,14 @@ from shards.commands.spelling import expected
 from shards.errors import UserError
 
 LEVELS = (NONE, WHITESPACE, REPAIR) = ("none", "whitespace", "repair")
-"""From nothing to all; each does what those before it do."""
+"""The levels, from none to all; each level includes the ones before it."""
 
 
 def parse_levels(specs: Sequence[str]) -> Mapping[str, str]:
-    """Return the levels that --clean gives, by the name of an input; "" is every other input.
+    """Return the levels that --clean sets, by the name of an input; "" stands for all others.
 
     Raises:
-        UserError: A level is unknown, or an input has two.
+        UserError: A level is unknown, or an input has two levels.
     """
     levels: dict[str, str] = {}
     for spec in specs:
@@ -31,10 +31,10 @@ def parse_levels(specs: Sequence[str]) -> Mapping[str, str]:
 
 
 def check_inputs(specs: Sequence[str], sources: Iterable[str]) -> None:
-    """Check that --clean names inputs that there are.
+    """Check that --clean names only inputs of the run.
 
     Raises:
-        UserError: It names another one.
+        UserError: --clean names an input that does not exist.
     """
     known = [*sources]
     for name in parse_levels(specs):
@@ -43,11 +43,11 @@ def check_inputs(specs: Sequence[str], sources: Iterable[str]) -> None:
 
 
 def given_level(specs: Sequence[str], source: str) -> str:
-    """Return the level that --clean gives an input; "" if it gives none."""
+    """Return the level that --clean sets for an input; "" if it sets none."""
     levels = parse_levels(specs)
     return levels.get(source, levels.get("", ""))
 
 
 def level_of(document: Document, given: str) -> str:
-    """Return how much of a document is cleaned, where --clean gives its input a level or none."""
+    """Return the level for a document: that of --clean, of the document itself, or REPAIR."""
     return given or document.clean or REPAIR

@@ -1,7 +1,7 @@
-"""The identity of a user's own code: a corpus, or a profile, may change between two runs.
+"""Hashes of users' code, which may change between two runs.
 
-The corpora of this package change with STAGES_VERSION (versions.py). For any other one the source
-of its module, and of the modules it imports from its own package, is a fact that decides bytes.
+STAGES_VERSION (versions.py) covers the code of this package. For code of users, the sources of its
+module, and of the modules that it imports from its package, belong to the identity of a dataset.
 """
 
 import ast
@@ -16,10 +16,10 @@ from pipelines.corpus.spec import CORPORA
 from shards.errors import UserError
 
 CORPUS_CODE = "code of the corpus"
-"""The name of the hash among the options of a dataset; no option can be called so."""
+"""The key of the hash among the options of a dataset; an option cannot have this name."""
 
 USER_CODE = "code"
-"""Under an option that names code of a user's: the hashes of its modules."""
+"""The key, in an option that names users' code, of the hashes of its modules."""
 
 _PACKAGE = "pipelines"
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -27,24 +27,25 @@ _INSTALLED = {"site-packages", "dist-packages"}
 
 @lru_cache(maxsize=64)
 def code_hash(corpus: str) -> str:
-    """Return a hash of the source of a module, 16 hexadecimal digits; "" for our own corpora.
+    """Return a hash of a module's code, as 16 hexadecimal digits; "" for corpora of this package.
 
-    Modules are found by their path below the folder of the corpus's package; none is imported.
+    The hash covers the modules that the module imports from its package. They are found by their
+    paths and are not imported.
 
     Args:
-        corpus: The module, such as one that holds a corpus as CORPUS. One outside any package
-            shares its code with modules of the same folder that it imports, unless it is
-            installed: then the others are other people's.
+        corpus: The module, for example one with a CORPUS. If it is outside any package, the hash
+            covers modules of the same folder, unless that is a folder of installed packages, which
+            contains other people's modules.
 
     Raises:
-        UserError: One of the sources is no Python, or the module has no file.
+        UserError: A source is not valid Python, or the module has no file.
     """
     package, _, name = corpus.rpartition(".")
     if package == _PACKAGE and name in CORPORA:
         return ""
     file = getattr(import_module(corpus), "__file__", None)
     if file is None:
-        raise UserError(f"{corpus} has no file, so that nothing tells when its code changes")
+        raise UserError(f"the module {corpus} has no file, so changes of its code go unnoticed")
     home = Path(file)
     root = home.parents[corpus.count(".") + (home.name == "__init__.py")]
     sources: dict[str, bytes] = {}
@@ -56,10 +57,10 @@ def code_hash(corpus: str) -> str:
             sources[module] = path.read_bytes()
             try:
                 waiting += _imports(module, path, sources[module])
-            except (SyntaxError, ValueError) as error:  # of a module that may never be imported
+            except (SyntaxError, ValueError) as error:  # such a module may never be imported
                 doing = f"{path} cannot be parsed"
                 raise user_code_error(corpus, error, doing=doing) from error
-    if not sources:  # compiled: its own file stands for its source
+    if not sources:  # a compiled module: hash its file instead of its source
         sources[corpus] = home.read_bytes()
     digest = hashlib.sha256()
     for module in sorted(sources):
@@ -68,22 +69,22 @@ def code_hash(corpus: str) -> str:
 
 
 def check_unchanged(corpus: str) -> None:
-    """Check that the code of a corpus is still what this process took it for at its first use.
+    """Check that the code of a corpus has not changed since this process first used it.
 
-    A process keeps the modules it has imported, while its workers import the present files.
+    This process keeps the modules that it has imported, while its workers import the new files.
 
     Raises:
-        UserError: It was edited meanwhile.
+        UserError: The code has changed.
     """
     if code_hash(corpus) != code_hash.__wrapped__(corpus):
         raise UserError(
-            f"the code of {corpus} was edited after this process had used it: restart Python (in a "
-            "notebook the kernel), so that all processes work with the same code"
+            f"the code of {corpus} was edited after this process had imported it: restart Python "
+            "(in a notebook, the kernel), so that all processes use the same code"
         )
 
 
 def _file_of(module: str, corpus: str, root: Path) -> Path | None:
-    """Return the file of a module that belongs to the code of a corpus; None for any other."""
+    """Return the file of a module if the module belongs to the code of a corpus; else None."""
     if module != corpus and not _belongs(module, corpus, root):
         return None
     path = root.joinpath(*module.split("."))
@@ -93,7 +94,7 @@ def _file_of(module: str, corpus: str, root: Path) -> Path | None:
 
 def _belongs(module: str, corpus: str, root: Path) -> bool:
     package = corpus.rpartition(".")[0]
-    if package == _PACKAGE:  # next to our own corpora and rooms
+    if package == _PACKAGE:  # a user's module next to the corpora and packages of this package
         parent, _, name = module.rpartition(".")
         is_room = (root / _PACKAGE / name).is_dir()
         return parent == _PACKAGE and not is_room and name not in CORPORA
@@ -105,7 +106,7 @@ def _belongs(module: str, corpus: str, root: Path) -> bool:
 
 
 def _imports(module: str, path: Path, source: bytes) -> Iterator[str]:
-    """Yield the names of modules that a module may import, and of the packages around it."""
+    """Yield the names of modules that a module may import, and of the packages that contain it."""
     parts = module.split(".")
     package = parts if path.name == "__init__.py" else parts[:-1]
     for node in ast.walk(ast.parse(source, str(path))):

@@ -1,7 +1,7 @@
-"""The documents that a corpus makes of a record, or a reason to reject it.
+"""Documents, which a corpus makes of records, and the error that rejects a record.
 
-A *record* is what a reader finds in an input file; a *document* is a text made of it. One record
-may make several, which are numbered by their ordinal.
+A *record* is an object or row of an input file; a *document* is a text made of it. A record may
+have several documents, which are numbered by their ordinal.
 """
 
 from collections.abc import Mapping
@@ -11,26 +11,28 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """A text found in a record, with its provenance; `reason` says why to leave it out, if so."""
+    """A text of a record, with its provenance."""
 
     text: str
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    """The values of the corpus's columns, by name."""
     reason: str | None = None
+    """The reason to drop the document; None to keep it."""
     prompt: str = ""
-    """Precedes the text and carries no loss."""
+    """A text that precedes the text and carries no loss."""
     clean: str = ""
-    """How much of both is cleaned unless --clean is given: none, whitespace, or repair ("")."""
+    """The level of cleaning unless --clean sets one: none, whitespace or repair; "": repair."""
 
 
 class Rejected(Exception):
-    """Raised by a corpus for a malformed record, with the reason as its message."""
+    """An error that a corpus raises for a malformed record; the message is the reason."""
 
     def __init__(self, reason: str, field: str = "") -> None:
-        """Make it.
+        """Create the error.
 
         Args:
-            reason: One of QUARANTINE_REASONS.
-            field: The field that the corpus needs, if there is one: it is named to the user.
+            reason: The reason, one of QUARANTINE_REASONS.
+            field: The field that the corpus needs, for messages; "" if there is none.
         """
         super().__init__(reason)
         self.field = field

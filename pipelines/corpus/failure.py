@@ -1,4 +1,4 @@
-"""Turns errors in a user's corpus, filter or profile into messages that name the line."""
+"""Turns errors in a user's code into messages that name the line."""
 
 import traceback
 from collections.abc import Iterator
@@ -13,35 +13,35 @@ _MAX_CHARACTERS = 300
 def user_code_error(
     module: str, error: BaseException, *, doing: str, what: str = "corpus"
 ) -> UserError:
-    """Return an error that says what failed in the code of a corpus, and at which line.
+    """Return the error to report for a failure in a user's code, with the line that failed.
 
     Args:
-        module: The module of the corpus, or what else names its code.
-        error: The exception that its code raised, or that its result caused.
-        doing: The step that failed, such as "its documents() fails on a record".
-        what: The kind of code in the module.
+        module: The name of the module, or MODULE:NAME.
+        error: The exception that the code raised, or that its result caused.
+        doing: The failure, such as "its documents() fails on a record".
+        what: The kind of code, such as "corpus" or "filter".
     """
     text = " ".join(str(error).split())
     if len(text) > _MAX_CHARACTERS:
         text = f"{text[:_MAX_CHARACTERS]}…"
-    said = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    return UserError(f"the {what} {module}: {doing}: {said}{_place(error)}. Correct its code")
+    described = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    return UserError(f"the {what} {module}: {doing}: {described}{_place(error)}. Fix the code")
 
 
 @contextmanager
 def reraise_user_code_errors(module: str, *, doing: str, what: str = "corpus") -> Iterator[None]:
-    """Make what goes wrong within, in such code, the error that `code_failure` returns.
+    """Turn an exception that a user's code raises into the error of `user_code_error`.
 
-    A UserError and a lack of memory are raised unchanged. SystemExit is an error too: it
-    would end one worker after the other, and nobody would know why.
+    UserErrors and a lack of memory are raised unchanged. SystemExit counts as a failure, because it
+    would end one worker after another without a message.
 
     Args:
-        module: As for `code_failure`.
-        doing: The step.
-        what: The kind of code in the module.
+        module: The name of the module, or MODULE:NAME.
+        doing: The failure to report.
+        what: The kind of code, such as "corpus" or "filter".
 
     Raises:
-        UserError: Something went wrong.
+        UserError: The code raised an exception.
     """
     try:
         yield

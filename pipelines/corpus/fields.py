@@ -1,4 +1,4 @@
-"""The fields of a record, as text."""
+"""Reads the fields of a record as text."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -11,7 +11,7 @@ def required_text(record: Mapping[str, Any], name: str) -> str:
     """Return the string in a field, or the UTF-8 text of its bytes.
 
     Raises:
-        Rejected: It is missing or null, or no text.
+        Rejected: The field is missing or null, or is not text.
     """
     if record.get(name) is None:
         raise Rejected("missing-field", name)
@@ -19,20 +19,20 @@ def required_text(record: Mapping[str, Any], name: str) -> str:
 
 
 def optional_text(record: Mapping[str, Any], name: str) -> str:
-    """Return the string in a field, or the UTF-8 text of its bytes; "" where it is missing or null.
+    """Return the string in a field, or the UTF-8 text of its bytes; "" if it is missing or null.
 
     Raises:
-        Rejected: It is no text.
+        Rejected: The field is not text.
     """
     value = record.get(name)
     return "" if value is None else checked_text(value, name)
 
 
 def checked_text(value: Any, name: str) -> str:
-    """Return the value of a field that should hold text: a string, or UTF-8 as bytes.
+    """Return the value of a field that should be text: a string, or UTF-8 as bytes.
 
     Raises:
-        Rejected: It is no text.
+        Rejected: The value is not text.
     """
     text = value if isinstance(value, str) else text_of(value)
     if not isinstance(text, str):
@@ -41,10 +41,10 @@ def checked_text(value: Any, name: str) -> str:
 
 
 def joined_text(value: Any, name: str) -> str:
-    r"""Return the text in a field, or its texts, such as paragraphs, with a line feed between two.
+    """Return the text of a field; if it is a list of texts, join them with line feeds.
 
     Raises:
-        Rejected: It is neither text nor a list of texts.
+        Rejected: The value is neither text nor a list of texts.
     """
     if isinstance(value, list):
         return "\n".join(checked_text(part, name) for part in value if part is not None)
@@ -52,12 +52,12 @@ def joined_text(value: Any, name: str) -> str:
 
 
 def value_at(record: Mapping[str, Any], path: str, absent: Any = None) -> Any:
-    """Return the value of a field, or with dots of a field in a field; of a list, one of each item.
+    """Return the value of a field; in a list of objects, the values of the field in each object.
 
     Args:
-        record: The fields.
-        path: The name.
-        absent: The value to return if there is no such field.
+        record: The fields of the record.
+        path: The name of the field, with dots for a nested field.
+        absent: The value to return if the field does not exist.
     """
     if path in record:
         return record[path]
@@ -72,11 +72,11 @@ def value_at(record: Mapping[str, Any], path: str, absent: Any = None) -> Any:
 
 
 def shortened(text: str) -> str:
-    """Return a text of at most 100 characters, a longer one cut there with six dots behind it.
+    """Return a text; if it is longer than 100 characters, cut it there and append six dots.
 
-    THUDM/GLM data_utils/corpora.py (trim_field) cuts the descriptions of questions so.
+    THUDM/GLM data_utils/corpora.py (trim_field) shortens the descriptions of questions this way.
     """
-    return text if len(text) <= _MOST else text[:_MOST] + "." * 6
+    return text if len(text) <= _MAX_CHARS else text[:_MAX_CHARS] + "." * 6
 
 
-_MOST = 100
+_MAX_CHARS = 100

@@ -1,7 +1,7 @@
-"""The commonest flags of other tools that make training data, and what each is for a corpus here.
+"""The most common flags of other tools that make training data, and their equivalents here.
 
-They are of THUDM/GLM, tools/preprocess_data.py of Megatron-LM, datatrove, and scripts of
-transformers. Dashes stand for underscores too.
+The flags are those of THUDM/GLM, Megatron-LM's tools/preprocess_data.py, datatrove, and scripts of
+transformers. A dash also stands for an underscore.
 """
 
 from collections.abc import Mapping
@@ -12,15 +12,15 @@ _HERE = {
     "here --tokenizer sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json": (
         "--tokenizer-type --tokenizer-model --vocab-file --merge-file"
     ),
-    f"of {called('train-tokenizer')}, which makes a tokenizer": "--vocab-size",
+    f"a flag of {called('train-tokenizer')}, which makes a tokenizer": "--vocab-size",
     "here --input PATH": "--train-data --train-file --data --data-path --input-folder",
     "here --input hf:OWNER/NAME": "--dataset",
     "here --output DIR, the folder of the dataset": "--output-prefix --output-dir -o",
-    f"a corpus knows its fields; {called('text')} has --text-field NAME for any other": (
+    f"a corpus knows its fields; for other fields use {called('text')} --text-field NAME": (
         "--json-keys --jsonl-keys --text-key --text-column"
     ),
-    "not needed: every document ends with the tokenizer's end of text": "--append-eod",
-    "not needed: windows are cut at ends of sentences when they are read": "--split-sentences",
+    "not needed: every document ends with the tokenizer's end-of-text token": "--append-eod",
+    "not needed: the trainer cuts windows at the ends of sentences": "--split-sentences",
     "here --languages LIST": "--language",
     "here --validation F, a share of each source's documents": "--split",
     "here --shard-tokens N": "--shard-size",
@@ -33,4 +33,4 @@ _HERE = {
 FOREIGN_FLAGS: Mapping[str, str] = {
     flag: here for here, flags in _HERE.items() for flag in flags.split()
 }
-"""By flag."""
+"""The equivalent of each flag, as part of a message."""

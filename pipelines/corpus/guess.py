@@ -1,9 +1,9 @@
-"""Which corpus records are of: each recipe reads them, and what it makes of them is the evidence.
+"""Guesses the corpus of some records by reading them with each corpus.
 
-A field *shapes* the text if without it the record is rejected or its text is another one; it is
-*kept* if a column of the document holds its value. The more fields a recipe has a use for, the
-better it fits; one that shapes no more than the field of the text has to keep a few, or to have its
-name in the path, to be named before pipelines.text.
+A field *shapes* the text if the record without it is rejected or has another text; a field is
+*kept* if a column of the document contains its value. The more fields a corpus uses, the better it
+fits. If only one field shapes the texts of a corpus, it ranks above pipelines.text only if it keeps
+several fields or the path contains its name.
 """
 
 from collections import Counter
@@ -19,7 +19,7 @@ from pipelines.read.record import Record
 from pipelines.read.value import as_text
 
 RECORDS_READ, RECORDS_TAKEN_APART = 400, 20
-"""How many records each recipe reads, and of how many fields are taken away to see their use."""
+"""The number of records to read with each corpus, and of those to also read without each field."""
 
 MAX_TEXTS = 100
 
@@ -30,43 +30,43 @@ _PLAIN = "text"
 
 @dataclass(frozen=True, kw_only=True)
 class Guess:
-    """The result of reading the records with one recipe."""
+    """The result of reading some records with one corpus."""
 
     corpus: str
     options: Options
     tried: int
-    """Records that it was given."""
+    """The number of records."""
     read: int
-    """Records that it made texts of."""
+    """The number of records that have a text."""
     shaping: tuple[str, ...]
-    """Fields that its texts depend on."""
+    """The fields that the texts depend on."""
     kept: tuple[str, ...]
-    """Fields that its columns hold."""
+    """The fields whose values the columns contain."""
     dropped: Mapping[str, int] = field(default_factory=dict)
-    """Records that its own rules leave out, by reason."""
+    """The number of records that the corpus drops, by reason."""
     rejected: Mapping[str, int] = field(default_factory=dict)
-    """Records that it quarantines, by reason."""
+    """The number of records that the corpus quarantines, by reason."""
     texts: tuple[str, ...] = field(default=(), repr=False)
-    """The first of its texts."""
+    """The first texts."""
 
     @property
     def spec(self) -> CorpusSpec:
-        """The recipe."""
+        """The description of the corpus."""
         return load_spec(f"pipelines.{self.corpus}")
 
 
 def guess_corpora(
     records: Sequence[Record], *, forms: Collection[str], text_field: str, path: str
 ) -> list[Guess]:
-    """Return the corpora whose recipes read most of the records, the best first.
+    """Return the corpora that can read most of the records, the best first.
 
-    If none does, pipelines.text if it reads any.
+    If there is none, return pipelines.text, provided that it can read some.
 
     Args:
-        records: Of the input.
-        forms: The formats of their files.
-        text_field: The field that holds the text, for pipelines.text.
-        path: Where they come from: a corpus's own name in it counts.
+        records: The first records of the input.
+        forms: The formats of the files.
+        text_field: The field with the text, for pipelines.text.
+        path: The path of the input; a corpus whose name it contains ranks higher.
     """
     found = []
     for corpus in CORPORA:
@@ -82,7 +82,7 @@ def guess_corpora(
 
 
 def read_share(guess: Guess, records: Sequence[Record]) -> float:
-    """Return the share of some records that a recipe makes texts of."""
+    """Return the share of some records that the corpus of a guess can read."""
     tried = _tried(guess.spec, guess.options, records[:RECORDS_READ])
     return tried.read / max(1, tried.tried)
 
@@ -136,7 +136,7 @@ def _tried(spec: CorpusSpec, options: Options, records: Sequence[Record]) -> Gue
 def _uses(
     spec: CorpusSpec, options: Options, record: Mapping[str, Any], made: Sequence[Document]
 ) -> tuple[list[str], list[str]]:
-    """Return the fields of a record that shape its texts, and those that its documents keep."""
+    """Return the fields of a record that shape its texts, and those that are kept."""
     shaping, kept = list[str](), list[str]()
     columns = [value for document in made for value in document.provenance.values()]
     for name, value in record.items():

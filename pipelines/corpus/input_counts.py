@@ -1,4 +1,4 @@
-"""How much of files was read: records that --sample leaves out, and bytes."""
+"""Counts, for each input file, the bytes read and the records that --sample leaves out."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -13,21 +13,22 @@ _COUNTED = QUARANTINE_REASONS - TRUNCATED
 
 @dataclass(frozen=True, slots=True)
 class InputCounts:
-    """How much of some files of one source was read so far, by path."""
+    """The counts so far for files of one source, by path."""
 
     unsampled: Counter[str] = field(default_factory=Counter)
-    """Records that --sample leaves out."""
+    """The number of records that --sample leaves out."""
     bytes: Counter[str] = field(default_factory=Counter)
-    """About how many bytes of input the other records take."""
+    """The approximate size of the other records in bytes."""
     unread_bytes: Counter[str] = field(default_factory=Counter)
-    """About how many of them those take that cannot be read, without the ends of cut files."""
+    """The approximate size of the records that cannot be read, without the ends of cut-off
+    files."""
 
     def add(self, pieces: Sequence[BatchPiece], verdicts: Iterable[FilterResult]) -> None:
-        """Add records that --sample takes.
+        """Add records that --sample has chosen.
 
         Args:
             pieces: The records.
-            verdicts: On those that are left out.
+            verdicts: The results for records that are left out.
         """
         for piece in pieces:
             self.bytes[piece.split.relative] += sum(item.size for item in piece.items)
@@ -39,12 +40,12 @@ class InputCounts:
                 self.unread_bytes[path] += sum(sizes)
 
     def of(self, path: str) -> dict[str, int]:
-        """Return the amounts of one file, by name."""
+        """Return the counts of one file, by name."""
         return {each.name: getattr(self, each.name)[path] for each in fields(self)}
 
 
 def _rejected(verdict: FilterResult) -> list[tuple[str, int]]:
-    """Return the path and position of records that cannot be read."""
+    """Return the path and position of each record that cannot be read."""
     reasons = verdict.reasons.to_pylist()
     if _COUNTED.isdisjoint(reasons):
         return []

@@ -1,4 +1,4 @@
-"""Options from a call: the command line with the same flags is parsed.
+"""Turns the keywords of a call into options, by parsing the equivalent command line.
 
 shard_tokens=1e8 ─▶ --shard-tokens=100000000        languages=["zh", "en"] ─▶ --languages=zh,en
 flink_master="HOST" ─▶ --flink_master=HOST          input={"a": PATH} ─▶ --input=a=PATH
@@ -27,18 +27,18 @@ def options_of_call(
     module: str,
     runner_flags: Sequence[str] = (),
 ) -> OptionsType:
-    """Return the options that the keywords of a call name.
+    """Return the options for the keywords of a call.
 
     Args:
-        options_class: The options of a corpus.
-        values: By the name of an option, or of a flag of Beam: of its type, or the text that its
-            flag takes. None stands for the default, a list for several values, a mapping for
-            several NAME=VALUE.
-        module: The corpus, for messages.
+        options_class: The class of the corpus's options.
+        values: The values, by the name of an option or of a flag of Beam. A value has the type of
+            the option, or is the text that its flag takes. None means the default; a list stands
+            for several values, a mapping for several NAME=VALUE.
+        module: The module of the corpus, for messages.
         runner_flags: Flags that only Beam's runner knows.
 
     Raises:
-        UserError: There is no such option, or it does not take a value.
+        UserError: An option does not exist, or a value is not valid.
     """
     known = {option_field.name: option_field for option_field in fields(options_class)}
     words = [word for name, value in values.items() for word in _words(name, value, known)]
@@ -48,7 +48,7 @@ def options_of_call(
 
 
 def _words(name: str, value: Any, known: Mapping[str, "Field[Any]"]) -> Iterator[str]:
-    """Yield a value as words of a command line; none stand for a default."""
+    """Yield the words of a command line for a value; no words for a default."""
     default = known[name].default if name in known else MISSING
     if value is None or (type(value) is type(default) and value == default):
         return
@@ -58,7 +58,7 @@ def _words(name: str, value: Any, known: Mapping[str, "Field[Any]"]) -> Iterator
         yield from [flag] if value else []
         return
     if isinstance(default, bool):
-        raise UserError(f"{name}={value!r} is neither True nor False: give one of the two")
+        raise UserError(f"{name}={value!r} is neither True nor False")
     texts = _texts(name, value)
     if name not in known or known[name].metadata["flag"].get("action"):
         yield from (f"{flag}={text}" for text in texts)
@@ -71,18 +71,18 @@ def _words(name: str, value: Any, known: Mapping[str, "Field[Any]"]) -> Iterator
 
 
 def _joined(name: str, texts: Sequence[str]) -> str:
-    """Return the values of a list as its flag takes them."""
+    """Return several values as the text that their flag takes."""
     comma = next((text for text in texts if "," in text), None)
     if comma is not None:
         raise UserError(
-            f"{name}: {comma!r} holds a comma, at which {flag_of(name)} parts its values: give "
-            "each of them as one of the list"
+            f"{name}: {comma!r} contains a comma, which separates the values of {flag_of(name)}: "
+            "give each value as an item of the list"
         )
     return ",".join(texts)
 
 
 def _texts(name: str, value: Any) -> list[str]:
-    """Return a value, or the values of a list or a mapping, as flags have them."""
+    """Return a value, or each value of a list or mapping, as text for a flag."""
     if isinstance(value, Mapping):
         return [f"{key}={_text(name, one)}" for key, one in value.items()]
     return [_text(name, one) for one in (value if isinstance(value, list | tuple) else [value])]
@@ -108,10 +108,10 @@ def _text(name: str, value: Any) -> str:
 
 
 def _reference(name: str, value: Any) -> str:
-    """Return a function or class as MODULE:NAME, by which other processes find it."""
+    """Return MODULE:NAME for a function or class, so that other processes can import it."""
     if not value.__qualname__.isidentifier():
         raise UserError(
-            f"{name}: {value.__qualname__} has no name in the module {value.__module__} by which "
-            "worker processes could find it: define it with def or class, at the top of a module"
+            f"{name}: worker processes cannot import {value.__qualname__} from the module "
+            f"{value.__module__}: define it with def or class, at the top level of a module"
         )
     return f"{value.__module__}:{value.__qualname__}"

@@ -1,4 +1,4 @@
-"""The languages that a run can tell apart: labels of fastText's lid.176, or of another model."""
+"""The languages that a run can identify: the labels of fastText's lid.176 or of another model."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -18,7 +18,7 @@ _LABELS = """
     yue zh
 """
 LANGUAGES = frozenset(_LABELS.split())
-"""The labels of lid.176 (codes of ISO 639-1 where there is one, else of 639-3)."""
+"""The labels of lid.176: the ISO 639-1 code of a language, or its 639-3 code if it has none."""
 
 _OTHER_NAMES = {
     "arabic": "ar",
@@ -42,7 +42,7 @@ _OTHER_NAMES = {
     "ukrainian": "uk",
     "vietnamese": "vi",
 }
-"""Names and countries that people write instead of a label of lid.176."""
+"""Names of languages and countries that people write instead of labels."""
 
 _ISO_639_3 = """
     af:afr am:amh an:arg ar:ara,arb as:asm av:ava az:aze,azj ba:bak be:bel bg:bul bn:ben bo:bod,tib
@@ -62,7 +62,7 @@ _PLAIN = {
     for label, _, codes in (entry.partition(":") for entry in _ISO_639_3.split())
     for code in codes.split(",")
 }
-"""The label of lid.176 for a code of ISO 639-3, where the two differ."""
+"""The label of lid.176 for each ISO 639-3 code that differs from it."""
 
 _MAX_NAMED = 5
 
@@ -70,14 +70,14 @@ _MAX_NAMED = 5
 def parse_languages(
     codes: Iterable[str], labels: Collection[str] | None = LANGUAGES
 ) -> frozenset[str]:
-    """Return the set of codes, each a label of the model.
+    """Return the set of language codes, if all are labels of the model.
 
     Args:
-        codes: As given.
-        labels: The labels of the model; None: they are not known here, and any is one.
+        codes: The codes, as the user wrote them.
+        labels: The labels of the model; None if they are unknown, so that any code is accepted.
 
     Raises:
-        UserError: a code is not a label of the model, so that everything would be dropped.
+        UserError: A code is not a label of the model, so every document would be dropped.
     """
     languages = frozenset(code.strip() for code in codes)
     if not languages:
@@ -93,9 +93,10 @@ def parse_languages(
 
 
 def plain_code(label: str) -> str:
-    """Return the label of lid.176 for the language that a label of any model means.
+    """Return the label of lid.176 for the language of another model's label.
 
-    zho_Hans, cmn_Hani and zh-CN are zh; a label that means no language of lid.176 stays as it is.
+    zho_Hans, cmn_Hani and zh-CN become zh. A label whose language lid.176 does not know is returned
+    unchanged.
     """
     if label in LANGUAGES:
         return label
@@ -105,7 +106,7 @@ def plain_code(label: str) -> str:
 
 
 def _meant(code: str) -> str:
-    """Return the label of lid.176 for a word that a person wrote, or else the word."""
+    """Return the label of lid.176 that a word probably means, or else the word."""
     first = re.split("[_-]", code.lower())[0]
     return plain_code(_OTHER_NAMES.get(first, first))
 

@@ -34,7 +34,7 @@ from shards.errors import UserError
 from shards.storage.remote import AnyPath, any_path
 
 MAX_VALIDATION = 0.05
-"""The largest share of a source's documents that validation takes."""
+"""The largest share of a source's documents that can be held out for validation."""
 
 GROUPS = (
     OWN := "options of this corpus",
@@ -47,7 +47,7 @@ GROUPS = (
     RUNNING := "execution",
     GROWING := "appending",
 )
-"""Titles in `--help`, in their order there."""
+"""The titles of the groups of flags in `--help`, in order."""
 
 SEGMENTS, DATASET, NOTHING = "segments", "dataset", "nothing"
 
@@ -77,7 +77,7 @@ def option(
 
 
 def count_or_auto(text: str) -> int | str:
-    """Return a whole number from 0 on, or "auto"."""
+    """Return a whole number of at least 0, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -88,9 +88,9 @@ def count_or_auto(text: str) -> int | str:
 
 @dataclass(frozen=True, kw_only=True)
 class Options(Command):
-    """The options of every corpus; a corpus adds its own by inheriting.
+    """The options that all corpora share; the options of a corpus inherit them.
 
-    `pipelines.job.command` makes the command of a corpus of them, which can run.
+    `pipelines.job.command` makes the command of a corpus from its options.
     """
 
     USAGE = "%(prog)s --input PATH --tokenizer SPEC [--output DIR] [FLAG ...]"
@@ -256,19 +256,19 @@ class Options(Command):
     beam_args: tuple[str, ...] = option(
         (), action="append", flag=REST, group=OWN
     )  # the options of a corpus follow
-    """Flags for Beam; none: processes of this machine."""
+    """Flags for Beam; without any, processes of this machine do the work."""
 
     @classmethod
     def parse(cls, words: Sequence[str], program: str, *, behind: str = BEHIND) -> Self:
-        """Return the options of a command line; words that are none of its flags are for Beam.
+        """Return the options of a command line; unknown flags are passed to Beam.
 
         Args:
             words: The command line.
-            program: Its name.
-            behind: Where flags go that only the runner knows.
+            program: The name of the command.
+            behind: The place for flags that only the runner knows, for messages.
 
         Raises:
-            UserError: A value is invalid, or neither the corpus nor Beam has a flag.
+            UserError: A value is invalid, or a flag is unknown to the corpus and to Beam.
         """
         end = words.index("--") if "--" in words else len(words)
         parser = cls.parser(program)
@@ -284,12 +284,14 @@ class Options(Command):
                 f"give at most {MAX_VALIDATION:g}"
             )
         if not self.languages:
-            raise UserError("--languages names no language; give for example zh,en, or all")
+            raise UserError("--languages is empty; give languages, for example zh,en, or all")
         parse_levels(self.clean)
         if (self.rehash or self.allow_changed) and not self.append:
-            raise UserError("--rehash and --allow-changed say how to --append: give that as well")
+            raise UserError("--rehash and --allow-changed need --append: add it, or leave them out")
         if self.grows and self.overwrite:
-            raise UserError("a dataset is either replaced (--overwrite) or grows: leave one out")
+            raise UserError(
+                "--overwrite replaces a dataset, --append and --watch add to it: leave one out"
+            )
 
     @property
     def grows(self) -> bool:

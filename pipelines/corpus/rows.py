@@ -1,9 +1,9 @@
-"""Batches as rows of Beam with a schema, and back: for custom transforms, Beam SQL and YAML.
+"""Converts batches to rows of Beam with a schema and back, for custom transforms, SQL and YAML.
 
     batches ─▶ ToRows ─▶ beam.Row(text=…, language=…, url=…) ─▶ FromRows ─▶ batches
 
-A row that keeps the columns of its identity is the document that it was; to others FromRows gives
-one, a hash of the row itself, so that nothing depends on where or when it is made.
+A row that keeps the identity columns remains the same document. FromRows gives any other row an
+identity that is a hash of the row, so the identity does not depend on where or when rows are made.
 """
 
 import json
@@ -55,7 +55,7 @@ _TAKEN = frozenset(
     }
     | {"hash_high", "hash_low", "signature", "unsure", CLEAN.name}
 )
-"""Names that fields of rows cannot have."""
+"""The names that fields of rows cannot have."""
 
 _KINDS: Mapping[type, pa.DataType] = MappingProxyType(
     {str: pa.large_string(), int: pa.int64(), float: pa.float64(), bool: pa.bool_()}
@@ -73,23 +73,24 @@ _TYPES: Mapping[str, tuple[type, pa.DataType]] = MappingProxyType(
         "repaired": (bool, pa.bool_()),
     }
 )
-"""Of the columns that this package makes: the type in a row, and in a batch."""
+"""For each column that this package makes, its type in a row and its type in a batch."""
 
 _USUAL = (*IDENTITY, "bytes", "group", "prompt", "text")
 
 
 class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
-    """Gives a row for each document: identity, group, prompt, text, and the columns asked for."""
+    """Makes a row of each document, with identity, group, prompt, text and the named columns."""
 
     def __init__(self, *columns: str, **types: type) -> None:
-        """Make the transform.
+        """Create the transform.
 
         Args:
-            columns: Further columns: of steps ("language", "score", "reason"), or of text.
+            columns: Further columns that steps add ("language", "score", "reason") or that contain
+                text.
             types: Further columns with their types, as in year=int.
 
         Raises:
-            UserError: A type is none that a row can have.
+            UserError: A row cannot have a column of this type.
         """
         super().__init__()
         for name, kind in types.items():
@@ -101,16 +102,16 @@ class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
         self._fields = {**{name: _TYPES[name][0] for name in _USUAL}, **given, **types}
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[Any]:
-        """Wire it."""
-        # Missing values are null: of steps that a document did not reach, of its corpus. Of
-        # `str | None` Beam makes a field that engines in Java cannot read.
+        """Return the rows of the batches."""
+        # Values are null if a document did not reach a step or its corpus gives none. Beam would
+        # turn `str | None` into a field that engines in Java cannot read.
         fields: list[tuple[str, Any]] = [
             (name, kind if name in _USUAL else Optional[kind])  # noqa: UP045 - see above
             for name, kind in self._fields.items()
         ]
         row_type = beam.RowTypeConstraint.from_fields(fields)
-        making = beam.FlatMap(_rows_of, names=[*self._fields]).with_output_types(row_type)
-        rows: PCollection[Any] = batches | "To rows" >> making
+        to_rows = beam.FlatMap(_rows_of, names=[*self._fields]).with_output_types(row_type)
+        rows: PCollection[Any] = batches | "To rows" >> to_rows
         return rows
 
 
@@ -126,38 +127,38 @@ def _rows_of(batch: pa.RecordBatch, *, names: Sequence[str]) -> Iterator[Any]:
 
 
 class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
-    """Gives batches of rows that have a schema and a `text`; other fields become columns.
+    """Makes batches from rows with a schema and a field `text`; other fields become columns.
 
-    Rows with all columns of an identity keep it. Others get one: a hash of `id` if that is given,
-    of the whole row if not.
+    Rows with all identity columns keep their identity. Other rows get a hash of the fields in `id`
+    as their identity or, without `id`, a hash of the whole row.
     """
 
     def __init__(
         self, *, source: str = ROWS, id: str | Sequence[str] = (), group: str = "", seed: int = 0
     ) -> None:
-        """Make the transform.
+        """Create the transform.
 
         Args:
-            source: The source of rows that have none: its shards lie apart.
-            id: Fields that no two rows have alike, such as "url"; none: equal rows are one document
-                several times. Without such a field leave it out.
-            group: The field by whose values the account is broken down.
-            seed: Of order and validation, as ReadCorpus's.
+            source: The source of rows that name none; each source has its own shards.
+            id: The field or fields that identify a row, such as "url". Without them, equal rows
+                have the same identity.
+            group: The field whose values divide the account into groups.
+            seed: The seed of order and validation, as for ReadCorpus.
         """
         super().__init__()
         _check_sources([source])
         ids = (id,) if isinstance(id, str) else tuple(id)
-        self._making = Making(source=source, id=ids, group=group, seed=seed)
+        self._batcher = RowBatcher(source=source, id=ids, group=group, seed=seed)
 
     def expand(self, rows: PCollection[Any]) -> PCollection[pa.RecordBatch]:
-        """Wire it.
+        """Return the batches of the rows.
 
         Raises:
-            UserError: The rows have no schema, no text, or a field of a type that no column has.
+            UserError: The rows have no schema or no text, or the type of a field is not supported.
         """
         types = _types_of(rows.element_type)
-        making = replace(self._making, types=types)
-        for name in (*making.id, *([making.group] if making.group else [])):
+        batcher = replace(self._batcher, types=types)
+        for name in (*batcher.id, *([batcher.group] if batcher.group else [])):
             if name not in types:
                 raise UserError(
                     f"FromRows: rows have no field {name!r}; they have {', '.join(types)}"
@@ -168,33 +169,33 @@ class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
         batches: PCollection[pa.RecordBatch] = (
             rows
             | "Group" >> grouping
-            | "From rows" >> beam.FlatMap(making.batches).with_output_types(pa.RecordBatch)
+            | "From rows" >> beam.FlatMap(batcher.batches).with_output_types(pa.RecordBatch)
         )
         return batches
 
 
 def _size(row: Any) -> int:
-    """Return which part of BATCH_BYTES a row takes: a batch has BATCH_RECORDS at most."""
+    """Return the size of a row, chosen so that a batch has at most BATCH_RECORDS rows."""
     return max(len(row.text or ""), BATCH_BYTES // BATCH_RECORDS)
 
 
 def _types_of(element: Any) -> dict[str, pa.DataType]:
-    """Return the columns of rows of a type."""
+    """Return the columns for the element type of a collection of rows."""
     row_type = beam.RowTypeConstraint.from_user_type(element)
     if row_type is None and isinstance(element, beam.RowTypeConstraint):
         row_type = element
     if row_type is None:
         raise UserError(
-            f"FromRows needs rows with a schema, not elements of {element}: make beam.Row(text=…, "
-            "url=…) in a beam.Map, or declare .with_output_types(A_NAMED_TUPLE)"
+            f"FromRows needs rows with a schema, not elements of {element}: return "
+            "beam.Row(text=…, url=…) from a beam.Map, or declare .with_output_types(A_NAMED_TUPLE)"
         )
     types = {}
     for name, kind in row_type._fields:
         plain = _plain(kind)
         if plain is None:
             raise UserError(
-                f"FromRows: the field {name!r} is of {kind}; a column is of str, int, float or "
-                "bool. Leave it out, or make a text of it"
+                f"FromRows: the type of the field {name!r} is {kind}, but a column is of type str, "
+                "int, float or bool. Leave the field out, or convert it to text"
             )
         types[name] = _TYPES[name][1] if name in _TYPES else _KINDS[plain]
     _check_names(types)
@@ -206,21 +207,21 @@ def _types_of(element: Any) -> dict[str, pa.DataType]:
 def _check_names(types: Mapping[str, pa.DataType]) -> None:
     if taken := sorted(_TAKEN & {*types}):
         raise UserError(
-            f"FromRows: a field cannot be called {taken[0]!r}, which is a column of batches that "
-            f"is made otherwise: choose another name, as in from_{taken[0]}"
+            f"FromRows: a field cannot be called {taken[0]!r}, which is the name of a column that "
+            f"batches get elsewhere: choose another name, as in from_{taken[0]}"
         )
     places = [name for name in _PLACES if name in types]
     lacking = [name for name in IDENTITY if name not in types]
     if places and lacking:
         raise UserError(
-            f"FromRows: rows have {', '.join(places)} but not {', '.join(lacking)}: either all of "
-            "an identity, as ToRows gives it, or only source and path. Rename the field if it "
-            "means something else"
+            f"FromRows: rows have {', '.join(places)} but not {', '.join(lacking)}: keep all "
+            "identity fields that ToRows makes, or only source and path. Rename a field that has "
+            "another meaning"
         )
 
 
 def _plain(kind: Any) -> type | None:
-    """Return the type of a field that may be null as one of str, int, float, bool."""
+    """Return str, int, float or bool for the type of a field, which may be nullable; else None."""
     options = [option for option in _union(kind) if option is not type(None)]
     if len(options) != 1:
         return None
@@ -233,26 +234,28 @@ def _plain(kind: Any) -> type | None:
 
 
 def _union(kind: Any) -> Sequence[Any]:
-    """Return the types that a type of Python or Beam allows."""
+    """Return the members of a union type of Python or Beam, or the type itself."""
     if get_origin(kind) in (Union, UnionType):
         return get_args(kind)
     return tuple(getattr(kind, "union_types", (kind,)))
 
 
 @dataclass(frozen=True, kw_only=True)
-class Making:
-    """How batches are made of rows, of any number of them; which share one decides nothing."""
+class RowBatcher:
+    """Makes batches of rows; which rows share a batch does not affect the documents."""
 
     source: str
-    """Of rows that have none."""
+    """The source of rows that name none."""
     id: tuple[str, ...]
+    """The fields that identify a row; empty: all fields."""
     group: str
+    """The field whose values divide the account into groups; "": the column group, if any."""
     seed: int
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
     """The columns of the rows."""
 
     def batches(self, rows: Sequence[Any]) -> list[pa.RecordBatch]:
-        """Return the batch of some rows, none of no rows."""
+        """Return a list with the batch of some rows; it is empty if there are no rows."""
         values = [tuple(getattr(row, name) for name in self.types) for row in rows]
         return [self._batch(values)] if values else []
 
@@ -260,7 +263,7 @@ class Making:
         values = dict(zip(self.types, zip(*rows, strict=True), strict=True))
         for name in ("text", *IDENTITY):
             if None in values.get(name, ()):
-                raise UserError(f"FromRows: a row's {name} is null: leave such rows out before")
+                raise UserError(f"FromRows: a row's {name} is null: remove such rows first")
         columns = {name: _column(name, values[name], kind) for name, kind in self.types.items()}
         if not {*IDENTITY} <= {*self.types}:
             columns = {**self._identity(columns, len(rows)), **columns}
@@ -273,7 +276,7 @@ class Making:
         )
 
     def _identity(self, columns: Mapping[str, Any], num: int) -> dict[str, Any]:
-        # Of the columns: engines change values as they hand them on, such as 1 to 1.0.
+        # The columns have exact types, while engines change values on the way, such as 1 to 1.0.
         chosen = [columns[name].to_pylist() for name in self.id or self.types]
         positions = [_position(values) for values in zip(*chosen, strict=True)]
         return {
@@ -285,7 +288,7 @@ class Making:
         }
 
     def _hashes(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return order and holdout, file by file."""
+        """Return the columns order and holdout, computed file by file."""
         num = len(columns["text"])
         order, holdout = np.zeros(num, np.uint64), np.zeros(num, np.uint64)
         files = list(
@@ -304,18 +307,20 @@ class Making:
 
 def _column(name: str, values: Sequence[Any], kind: pa.DataType) -> Any:
     """Return a field of rows as a column."""
-    if pa.types.is_integer(kind):  # Arrow would cut them to whole numbers
+    if pa.types.is_integer(kind):  # Arrow would round fractions down
         cut = [value for value in values if isinstance(value, float) and value % 1]
         if cut:
-            raise UserError(f"FromRows: a row's {name} is {cut[0]!r}, and its type a whole number")
+            raise UserError(
+                f"FromRows: a row's {name} is {cut[0]!r}, but the type of the field is int"
+            )
     try:
         column = pa.array(values, _built(kind)).cast(kind)
     except (pa.ArrowException, UnicodeEncodeError, TypeError) as error:
         raise UserError(
-            f"FromRows: a row's {name} is no {kind}: {' '.join(str(error).split())[:200]}"
+            f"FromRows: a row's {name} is not a {kind}: {' '.join(str(error).split())[:200]}"
         ) from error
     if name in ("text", "prompt") and any("\0" in value for value in values if value):
-        raise UserError(f"FromRows: a row's {name} has a NUL character: leave such rows out before")
+        raise UserError(f"FromRows: a row's {name} has a NUL character: remove such rows first")
     return column
 
 
@@ -323,8 +328,8 @@ def _check_sources(names: Sequence[str]) -> None:
     for name in names:
         if not SOURCE_NAME.fullmatch(name) or name in (".", ".."):
             raise UserError(
-                f"FromRows: {name!r} cannot be the name of a source, which names a folder: use "
-                "letters, digits and ._-; rename the field if it means something else"
+                f"FromRows: {name!r} cannot be the name of a source, which is the name of a "
+                "folder: use letters, digits and ._-; rename a field that has another meaning"
             )
 
 
@@ -333,17 +338,17 @@ def _built(kind: pa.DataType) -> pa.DataType:
 
 
 def _position(values: Sequence[Any]) -> int:
-    """Return a substitute for the place of a row: 63 bits of a hash of its values."""
+    """Return a position for a row: 63 bits of a hash of its values."""
     digest = blake2b(json.dumps(values).encode(), digest_size=8).digest()
     return int.from_bytes(digest, "little") >> 1
 
 
 def _complete(columns: Mapping[str, Any], group: str, num: int) -> dict[str, Any]:
-    """Return columns with those of DOCUMENT_SCHEMA that rows may leave out."""
+    """Return columns, completed with those of DOCUMENT_SCHEMA that rows may leave out."""
     empty = pa.repeat(pa.scalar("", pa.large_string()), num)
     prompt = pc.fill_null(columns.get("prompt", empty), "")
     by = columns[group].cast(pa.large_string()) if group else columns.get("group", empty)
     size = pc.add(pc.binary_length(columns["text"]), pc.binary_length(prompt)).cast(pa.int64())
-    # A document that was read before has as many bytes as it had then, as in every account.
+    # A document from ReadCorpus keeps its number of bytes, which the account counts.
     filled = {"prompt": prompt, "group": pc.fill_null(by, ""), "bytes": columns.get("bytes", size)}
     return {**columns, **filled}

@@ -1,4 +1,4 @@
-"""The error message for a source whose records all fail to parse: why, and their fields."""
+"""The error for a source whose first records all fail to parse, with the cause and a remedy."""
 
 import json
 from collections import Counter
@@ -23,44 +23,45 @@ from shards.commands.table import called
 from shards.errors import UserError
 
 _EXCERPT, _TEXT = 240, 30
-"""Most characters shown of a record, and of a text in it."""
+"""The maximum number of characters to show of a record, and of a text inside it."""
 
 _RECORDS = 100
-"""Records whose fields are inspected."""
+"""The number of records whose fields are inspected."""
 
 _MEANINGS = {
     "bad-json": "they contain no JSON object",
-    "not-an-object": "they are JSON, but no objects with fields",
+    "not-an-object": "they are JSON, but not objects",
     "truncated": "they end too early: fetch the files again",
     "bad-archive": "the archives are damaged: fetch them again",
     "bad-row-group": "the row groups are damaged: fetch the files again",
-    "nul": "the texts hold NUL characters, as UTF-16 and files that are no text do",
+    "nul": "the texts contain NUL characters, like UTF-16 and binary files",
 }
 
 
 @dataclass
 class UnreadableSource:
-    """Records of a source none of which could be read."""
+    """Collects the records of a source, none of which can be read."""
 
     corpus: Corpus
     source: str
     paths: list[str] = field(default_factory=list)
-    """Of the files that hold them."""
+    """The paths of the files that contain the records."""
     reasons: Counter[str] = field(default_factory=Counter)
+    """The number of records by reason."""
     bytes: int = 0
-    """About how much of the files they take up."""
+    """The approximate size of the records."""
     _example: Record | Damage | None = None
-    _asked: Counter[str] = field(default_factory=Counter)
-    """By field, how many records were rejected because of it."""
-    _looked_at: list[Record] = field(default_factory=list)
+    _needed: Counter[str] = field(default_factory=Counter)
+    """The number of records that were rejected because of each field."""
+    _inspected: list[Record] = field(default_factory=list)
 
     @property
     def records(self) -> int:
-        """How many there are."""
+        """The number of records."""
         return self.reasons.total()
 
     def add(self, path: str, item: Record | Damage, reason: str) -> None:
-        """Count a record, and look at its fields."""
+        """Count a record, and keep it for its fields."""
         if path not in self.paths:
             self.paths.append(path)
         self.reasons[reason] += 1
@@ -68,24 +69,24 @@ class UnreadableSource:
         self._example = self._example or item
         if isinstance(item, Damage):
             return
-        if len(self._looked_at) < _RECORDS:
-            self._looked_at.append(item)
+        if len(self._inspected) < _RECORDS:
+            self._inspected.append(item)
         try:
             self.corpus.spec.documents(item.value, self.corpus.options)
         except Rejected as rejection:
-            self._asked[rejection.field] += 1
+            self._needed[rejection.field] += 1
 
     @cached_property
     def _fields(self) -> list[Field]:
-        """The fields of the records: texts first, then by how often they are there, then length."""
+        """The fields of the records, sorted: texts first, then frequent ones, then long ones."""
 
         def rank(field: Field) -> tuple[bool, float, float, str]:
             return field.types[0] != "text", -field.present, -field.chars, field.name
 
-        return sorted(fields_of(self._looked_at), key=rank)
+        return sorted(fields_of(self._inspected), key=rank)
 
     def error(self, *, whole: bool) -> UserError:
-        """Return the error that names all this.
+        """Return the error for the source.
 
         Args:
             whole: Whether these are all records of the source.
@@ -104,11 +105,11 @@ class UnreadableSource:
         )
 
     def example(self) -> str:
-        """Return sentences that show the first of the records, and say what is wrong with them."""
+        """Return sentences that show the first record and explain why the records are rejected."""
         reason, item = self._first
         return (
-            f"One of them is in {shown(self.paths[0])} at {_place(item)}: {_excerpt(item)}. Why: "
-            f"{self._cause(reason, item)}."
+            f"One of them is in {shown(self.paths[0])} at {_place(item)}: {_excerpt(item)}. The "
+            f"reason: {self._cause(reason, item)}."
         )
 
     @property
@@ -123,82 +124,82 @@ class UnreadableSource:
             return self._mismatch()
         if reason == "bad-utf8":
             encoding = other_encoding(item.head)
-            reads = f", and read as {encoding} does" if encoding else ""
+            reads = f" but probably in {encoding}" if encoding else ""
             return f"these records are not in UTF-8{reads}"
         if reason == "too-long":
             most = self.corpus.input_format.max_record_bytes
-            return f"these records have more bytes than --max-record-bytes {most} allows"
+            return f"these records are longer than the {most} bytes of --max-record-bytes"
         return f"these records are {reason}: {_MEANINGS.get(reason, 'see docs/evidence.md')}"
 
     def _mismatch(self) -> str:
-        """Return the field that the options name, and the fields that there are."""
+        """Return the field that the options name, and the fields that the records have."""
         have = f"these records have {listed([field.name for field in self._fields])}"
-        asked = self._most_asked()
+        needed = self._most_needed()
         name = self.corpus.spec.name
-        if not asked:
-            return f"the corpus {name} does not find in these records what it needs: {have}"
-        flag, given = self._flag(asked)
-        ask = f"{flag} {given}" if flag else f"the corpus {name} needs the field {short(asked)}"
+        if not needed:
+            return f"these records lack what the corpus {name} needs: {have}"
+        flag, given = self._flag(needed)
+        ask = f"{flag} {given}" if flag else f"the corpus {name} needs the field {short(needed)}"
         kinds = {field.name: field.types[0] for field in self._fields}
         is_object = any(name.startswith(f"{given}.") for name in kinds)
         kind = "object" if is_object else kinds.get(given)
-        instead = f"in these records it is of type {kind}, not text; " if kind else ""
+        instead = f"in these records its type is {kind}, not text; " if kind else ""
         return f"{ask}: {instead}{have}"
 
     def _remedy(self, reason: str, item: Record | Damage) -> str:
         if reason == "bad-utf8":
             encoding = other_encoding(item.head)
-            how = f", as in: {iconv(encoding)}" if encoding else " from the encoding that they have"
+            how = f", as in: {iconv(encoding)}" if encoding else " from their encoding"
             return f"Convert the files to UTF-8{how}."
         if reason not in ("missing-field", "wrong-type") or not self._fields:
             return (
-                f"Is it the right folder, and the right corpus? {called('look')} "
-                f"{shown(self.paths[0])} says what there is."
+                f"Check the folder and the corpus: {called('look')} {shown(self.paths[0])} shows "
+                "what the file contains."
             )
-        if self.records == len(self.paths) and (shape := advice_on(self._looked_at[0].value)):
+        if self.records == len(self.paths) and (shape := advice_on(self._inspected[0].value)):
             return f"{shape}."
-        flag, given = self._flag(self._most_asked())
+        flag, given = self._flag(self._most_needed())
         texts = [field.name for field in self._fields if _may_be_text(field)]
         texts = [*nearest(given, texts), *texts]
         reads = self._corpus_of_them(texts)
         if flag:
             meant = f" Did you mean {flag} {short(texts[0])}?" if texts else ""
             other = f" {reads}." if reads else ""
-            return f"Give the field that holds the text.{meant}{other}"
+            return f"Name the field that contains the text.{meant}{other}"
         field_given = f" --text-field {short(texts[0])}" if texts else ""
         return (
-            f"{reads or 'If this is another corpus, give it to its own command'}; "
+            f"{reads or 'If this is another corpus, use the command of that corpus'}; "
             f"{called('text')}{field_given} reads records with any fields."
         )
 
     def _corpus_of_them(self, texts: Sequence[str]) -> str:
-        """Return which other corpus these records are of; empty if they look like none."""
+        """Return the command of another corpus that reads these records; "" if none does."""
         form = Peek(self.paths[0], self.corpus.input_format).format
         found = guess_corpora(
-            self._looked_at, forms={form}, text_field="".join(texts[:1]), path=self.paths[0]
+            self._inspected, forms={form}, text_field="".join(texts[:1]), path=self.paths[0]
         )
         known = found[0].corpus if found else ""
         if known in ("", "text", self.corpus.spec.name):
             return ""
         return f"{called(known.replace('_', '-'))} reads these records"
 
-    def _most_asked(self) -> str:
-        return max(self._asked, key=lambda name: self._asked[name], default="")
+    def _most_needed(self) -> str:
+        return max(self._needed, key=lambda name: self._needed[name], default="")
 
-    def _flag(self, asked: str) -> tuple[str, str]:
-        """Return the flag whose value is the field asked for, and that value; empty if none is."""
+    def _flag(self, needed: str) -> tuple[str, str]:
+        """Return the flag that names a field, and its value; "" and the field if no flag does."""
         shared = {each.name for each in fields(Options)}
         options = self.corpus.options
         own = (each.name for each in fields(options) if each.name not in shared)
         for name in own:
             value = getattr(options, name)
-            if asked and isinstance(value, str) and asked in (value, value.partition(".")[0]):
+            if needed and isinstance(value, str) and needed in (value, value.partition(".")[0]):
                 return flag_of(name), value
-        return "", asked
+        return "", needed
 
 
 def _may_be_text(field: Field) -> bool:
-    """Return whether a field may be that of the text: no document is lost if it is taken."""
+    """Return whether a field may be that of the text: most records have it, with some text."""
     is_entry = any(part.isdecimal() for part in field.name.split("."))
     return field.chars > 0 and field.present >= MIN_PRESENT and not is_entry
 
@@ -208,7 +209,7 @@ def _place(item: Record | Damage) -> str:
 
 
 def _excerpt(item: Record | Damage) -> str:
-    """Return a record on one line, its texts and itself cut short."""
+    """Return a record on one line, shortened, with shortened texts."""
     if isinstance(item, Damage):
         head = item.head[: 4 * _EXCERPT]
         encoding = other_encoding(head) or "utf-8"

@@ -1,4 +1,4 @@
-"""The versions that decide the bytes of segments."""
+"""The versions that affect the bytes of segments."""
 
 import unicodedata
 from collections.abc import Mapping
@@ -8,16 +8,16 @@ from pipelines.corpus.code import code_hash
 from pipelines.corpus.sources import Corpus
 
 STAGES_VERSION = 7
-"""Raised with every change of this package that changes the bytes of a segment."""
+"""The version of the stages; every change of this package that changes segments raises it."""
 
 
 def segment_versions(
     library_versions: Mapping[str, str], corpora: Mapping[str, Corpus]
 ) -> dict[str, str]:
-    """Return the versions that decide the bytes of segments, by name.
+    """Return the versions that affect the bytes of segments, by name.
 
     Args:
-        library_versions: Those of the chain's libraries.
+        library_versions: The versions of the libraries that the steps use.
         corpora: The corpus of each source.
     """
     modules = sorted({corpus.module for corpus in corpora.values()})

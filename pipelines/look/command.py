@@ -1,7 +1,6 @@
-"""The command `look`: inspects a path, and prints the command that makes a dataset of it.
+"""The command `look`: inspects an input, and prints the command that makes a dataset of it.
 
-Nothing is written or fetched from anywhere but the path, and files are not read through: all are
-listed, the beginning of a few is read.
+It lists all files and reads only the beginnings of a few. It writes nothing.
 """
 
 import os
@@ -32,7 +31,7 @@ class Look(Command):
     """Print one line of JSON per input."""
 
     def run(self) -> None:
-        """Print what is seen of each input."""
+        """Print the findings about each input."""
         log_errors()
         for index, paths in enumerate(_inputs(self.path)):
             seen = inspect_input(*paths)
@@ -43,7 +42,7 @@ class Look(Command):
 
 
 def _inputs(paths: Sequence[str]) -> list[list[str]]:
-    """Return the paths of each input: files are one, as of an unquoted glob."""
+    """Return the paths of each input; all files together are one, as from an unquoted glob."""
     inputs: dict[str, list[str]] = {}
     for path in paths:
         is_file = os.path.isfile(path)  # noqa: PTH113 - of any text
@@ -52,7 +51,7 @@ def _inputs(paths: Sequence[str]) -> list[list[str]]:
 
 
 def described(seen: Inspection) -> dict[str, Any]:
-    """Return the findings of an inspection, JSON-able."""
+    """Return the findings of an inspection as values for JSON."""
     best = seen.guesses[0] if seen.guesses else None
     return {
         "paths": [*seen.paths],
@@ -63,7 +62,7 @@ def described(seen: Inspection) -> dict[str, Any]:
                 "bytes": kind.num_bytes,
                 "format": kind.form or None,
                 "records": round(kind.records),
-                "untaken": kind.untaken or None,
+                "untaken": kind.why_skipped or None,
             }
             for kind in seen.kinds
         ],

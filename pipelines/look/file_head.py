@@ -1,4 +1,4 @@
-"""The first records of a file, without reading it through."""
+"""Reads the first records of a file, and finds the reason if it cannot be read."""
 
 import re
 import shlex
@@ -20,10 +20,10 @@ from pipelines.read.value import text_of
 from shards.errors import UserError
 
 HEAD_BYTES, HEAD_RECORDS, HEAD_SECONDS = 1 << 20, 2000, 1.0
-"""Most bytes, unpacked, and most records of a file that are looked at; and for how long."""
+"""The maximum number of decompressed bytes, of records and of seconds to inspect a file."""
 
 PLACES_SHOWN = 3
-"""Damaged places of a file that get a line number."""
+"""The number of damaged places of a file whose position is shown."""
 
 _INPUT_FORMAT = InputFormat()
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
@@ -31,39 +31,41 @@ _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b",
 
 @dataclass(frozen=True, kw_only=True)
 class FileHead:
-    """The contents of the beginning of a file."""
+    """The findings about the beginning of a file."""
 
     file: InputFile
     form: str = ""
-    """As of Reading; empty if nothing can be read."""
+    """The format of the file, as in `Peek.format`; "" if it is unknown."""
     wrapped: bool = False
-    """The array is under a key of an object."""
+    """Whether the array of records is under a key of an object."""
     records: tuple[Record, ...] = ()
     damaged: int = 0
-    """Stretches of it that are no records."""
+    """The number of damaged places."""
     places: tuple[tuple[str, str], ...] = ()
-    """Where the first of those are, as in "line 7", "row 3" or "byte 1200", and why."""
+    """The first damaged places, such as "line 7", "row 3" or "byte 1200", each with the reason."""
     estimate: float = 0.0
-    """Records of the whole file, about."""
+    """The estimated number of records in the whole file."""
     refusal: str = ""
-    """Why nothing can be read, as a sentence."""
+    """The reason, as a sentence, why nothing can be read; "" if something can."""
     hint: str = ""
-    """The format that it seems to be in instead."""
+    """Advice on the format, as the end of a sentence; "" if there is none."""
     conversion: str = ""
-    """How it becomes UTF-8, as part of a message."""
+    """Advice on converting the file to UTF-8, as part of a message; "" if there is none."""
 
 
 def inspect_file(file: InputFile) -> FileHead:
-    """Read the beginning of a file; why it cannot be read is returned, not raised.
+    """Return the findings about the beginning of a file, which include errors of reading.
 
-    A table's footer is read, and of its first group what is looked at.
+    Of a Parquet file, the footer and the beginning of the first row group are read.
     """
     peek, form = Peek(file.path, _INPUT_FORMAT), ""
     try:
         form = peek.format
         peek.check()
         if peek.is_by_columns:
-            raise UserError(f"The input {file.path} is one object of many records. {BY_COLUMNS}.")
+            raise UserError(
+                f"The input {file.path} is one object that contains many records. {BY_COLUMNS}."
+            )
         return _head(file, peek)
     except UserError as error:
         head = b"" if form == "parquet" else _head_of(peek)
@@ -80,13 +82,13 @@ def inspect_file(file: InputFile) -> FileHead:
 def foreign(head: bytes) -> str:
     """Return the format of a file that no reader reads, by its first bytes; "" if unknown."""
     if head.startswith(b"WARC/"):
-        return "a WARC or WET archive of Common Crawl; docs/own.md shows a corpus that reads such"
+        return "a WARC or WET archive of Common Crawl; docs/own.md shows a corpus that reads it"
     if head.startswith(b"<doc id="):
-        return "text of WikiExtractor: run WikiExtractor with --json, whose files are read"
+        return "text of WikiExtractor: run it with --json, so that its files can be read"
     if head.startswith(b"%PDF"):
         return "a PDF: extract its text first"
     if _HTML.match(head):
-        return "a web page (HTML), perhaps what a server answered instead of the file"
+        return "a web page (HTML), perhaps an error page that was saved instead of the file"
     return foreign_format(head) or ""
 
 
@@ -111,7 +113,7 @@ def _head(file: InputFile, peek: Peek) -> FileHead:
 
 
 def _first_items(whole: FileSplit) -> tuple[list[Record | Damage], float]:
-    """Return the first records of a file, and the share of the file that they are."""
+    """Return the first records of a file, and the share of the file that they make up."""
     reader = open_reader(whole, _INPUT_FORMAT)
     reader.skips_checksum = True
     bounded = BoundedReader(
@@ -126,7 +128,7 @@ def _first_items(whole: FileSplit) -> tuple[list[Record | Damage], float]:
 
 
 def _decoded(item: Record | Damage) -> Record | Damage:
-    """Return a row with bytes that are UTF-8 as text, as a run reads its column of texts."""
+    """Return a record; UTF-8 bytes in a row become text, as in the text columns of a run."""
     if isinstance(item, Damage) or item.raw:
         return item
     return item._replace(value={name: text_of(value) for name, value in item.value.items()})
@@ -134,14 +136,14 @@ def _decoded(item: Record | Damage) -> Record | Damage:
 
 def _hint(peek: Peek) -> str:
     if peek.format == "lines" and _HTML.match(peek.head):
-        return "a web page (HTML): its lines are read as they stand, tags included"
+        return "a web page (HTML): its lines are read as they are, with their tags"
     if peek.looks_wrapped:
-        return "its lines look like parts of one text: --format file makes a document of each file"
+        return "its lines seem to be parts of one text: --format file makes each file one document"
     return ""
 
 
 def _conversion(text: bytes, path: str) -> str:
-    """Return how a file with such text becomes UTF-8, or "" if it is not known."""
+    """Return advice on converting a file with such text to UTF-8; "" if the encoding is unknown."""
     encoding = other_encoding(text)
     if not encoding:
         return ""
@@ -152,7 +154,7 @@ def _conversion(text: bytes, path: str) -> str:
     output = shlex.quote(f"{stem}.utf8.{ending}" if dot else f"{ending}.utf8")
     source = "" if codec else f" {name}"
     return (
-        f"its text seems to be {encoding}; to convert it: {command} -f {encoding.split()[0]} "
+        f"its text is probably {encoding}; to convert it: {command} -f {encoding.split()[0]} "
         f"-t UTF-8{source} > {output}"
     )
 

@@ -1,4 +1,4 @@
-"""Inspects an input by the names of all files and the first records of a few."""
+"""Inspects an input: the names of all files, and the first records of a few."""
 
 import glob
 import os
@@ -22,34 +22,34 @@ from shards.manifest import NAME
 from shards.storage.address import is_url
 
 MAX_HEADS = 8
-"""Files whose beginnings are looked at, over all kinds; each kind has one at least."""
+"""The number of files whose beginnings are read, over all kinds; at least one for each kind."""
 
 _MIN_READ = 0.5
-"""Share of the records of a format that a command reads which is given them."""
+"""The minimum share of a format's records that a corpus must read to be given its files."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FileKind:
-    """Files with one ending."""
+    """The files with one extension."""
 
     ending: str
-    """As in ".jsonl.zst"; "" for files without one."""
+    """The extension, for example ".jsonl.zst"; "" for files without one."""
     num_files: int
     num_bytes: int
     heads: tuple[FileHead, ...] = ()
-    """Of some of them."""
-    untaken: str = ""
-    """Why a command that is given the folder leaves them out."""
+    """The findings about some of the files."""
+    why_skipped: str = ""
+    """The reason why a run on the folder leaves the files out; "" if it reads them."""
 
     @property
     def form(self) -> str:
-        """The format of most of them; "" if none could be read."""
+        """The format of most files; "" if none could be read."""
         forms = Counter(head.form for head in self.heads if head.records)
         return max(forms, key=forms.__getitem__, default="")
 
     @property
     def records(self) -> float:
-        """Return how many records there are, about."""
+        """The estimated number of records."""
         looked_at = sum(head.file.bytes for head in self.heads)
         return sum(head.estimate for head in self.heads) * self.num_bytes / max(1, looked_at)
 
@@ -59,51 +59,54 @@ class Inspection:
     """The findings about an input."""
 
     paths: tuple[str, ...]
-    """As they were given: one, or several that are one input."""
+    """The path, or several that are one input, as the user gave them."""
     kinds: tuple[FileKind, ...]
-    """The largest first; those that are not taken last."""
+    """The kinds of files: first those that are read, the largest first, then the others."""
     is_dataset: bool = False
-    """It is the folder of a dataset, whose texts are tokens already."""
+    """Whether the input is the folder of a dataset, which contains tokens instead of texts."""
     refused: dict[str, str] = field(default_factory=dict)
-    """Files that cannot be taken at all, and why."""
+    """The files that cannot be opened, with the reasons."""
     remarks: tuple[str, ...] = ()
-    """Lines on files that are hidden, missing or there twice."""
+    """Remarks on files that are hidden, missing or present twice."""
     forms: tuple[str, ...] = ()
-    """The formats whose records the command reads, the most frequent first."""
+    """The formats whose records the suggested command reads, the most frequent first."""
     records: tuple[Record, ...] = field(default=(), repr=False)
+    """The first records of the inspected files in these formats."""
     fields: tuple[Field, ...] = ()
     text_field: str = ""
+    """The field that most resembles text; "" if no field does."""
     guesses: tuple[Guess, ...] = ()
+    """The corpora that can read the records, the best first."""
     languages: dict[str, float] = field(default_factory=dict)
-    """Shares of the texts, the most frequent first; empty where no model is installed."""
+    """The share of texts by language, the largest first; empty if no model is installed."""
     files: tuple[InputFile, ...] = field(default=(), repr=False)
-    """Those of the formats."""
+    """The files in these formats."""
 
     @property
     def path(self) -> str:
-        """The first path, and how many more there are."""
+        """The first path, and the number of the others."""
         more = len(self.paths) - 1
         return self.paths[0] + f" and {more:,} more" * (more > 0)
 
     @property
-    def taken(self) -> list[FileKind]:
-        """The kinds that a command reads."""
-        return [kind for kind in self.kinds if not kind.untaken]
+    def read_kinds(self) -> list[FileKind]:
+        """The kinds of files that a run reads."""
+        return [kind for kind in self.kinds if not kind.why_skipped]
 
     @property
     def heads(self) -> list[FileHead]:
-        """The files that were looked at, of the kinds that are taken."""
-        return [head for kind in self.taken for head in kind.heads]
+        """The findings about files of the kinds that a run reads."""
+        return [head for kind in self.read_kinds for head in kind.heads]
 
 
 def inspect_input(*specs: str) -> Inspection:
     """Inspect an input.
 
     Args:
-        specs: As --input takes it; several are one input.
+        specs: The input, as for --input; several files are one input.
 
     Raises:
-        UserError: There is nothing at all.
+        UserError: The input does not exist or contains no files.
     """
     paths = input_paths(specs)
     listing = list_inputs(specs, pattern="*", default_name="input")
@@ -116,16 +119,16 @@ def inspect_input(*specs: str) -> Inspection:
         kinds=kinds,
         refused={file.path: why for file, why in listing.refused.items() if _counts(file, is_read)},
         remarks=tuple(_remarks(listing, is_read)),
-        # Path.is_file raises where there is no access.
+        # Without permission, Path.is_file raises.
         is_dataset=not is_url(paths[0]) and os.path.isfile(f"{paths[0]}/{NAME}"),  # noqa: PTH113
     )
     return seen if seen.is_dataset else _with_records(seen, listing.files)
 
 
 def _with_records(seen: Inspection, files: Sequence[InputFile]) -> Inspection:
-    """Return a look with the fields of the records, and how a command reads them."""
+    """Return an inspection, completed with the records, their fields and the corpora that fit."""
     sizes = Counter[str]()
-    for kind in seen.taken:
+    for kind in seen.read_kinds:
         sizes[kind.form] += kind.num_bytes
     del sizes[""]
     if not sizes:
@@ -140,7 +143,7 @@ def _with_records(seen: Inspection, files: Sequence[InputFile]) -> Inspection:
         others = [form for form in forms[1:] if read_share(best, records[form]) >= _MIN_READ]
         forms = [forms[0], *others]
         found = guess_corpora(_records(seen, forms), forms=forms, text_field=name, path=seen.path)
-    endings = {kind.ending for kind in seen.taken if kind.form in forms}
+    endings = {kind.ending for kind in seen.read_kinds if kind.form in forms}
     return replace(
         seen,
         forms=tuple(forms),
@@ -154,13 +157,13 @@ def _with_records(seen: Inspection, files: Sequence[InputFile]) -> Inspection:
 
 
 def _records(seen: Inspection, forms: Sequence[str]) -> list[Record]:
-    """Return the first record of each file of some formats, then the second ones, and so on."""
+    """Return the first records of all files in some formats, then the second records, and so on."""
     groups = [head.records for head in seen.heads if head.form in forms]
     return [record for same in zip_longest(*groups) for record in same if record]
 
 
 def _kinds(listing: Listing, is_read: Callable[[str], bool]) -> tuple[FileKind, ...]:
-    """Return the kinds of files; if none that a folder's name stands for is read, others are."""
+    """Return the kinds of files; if a run could read none, count all readable kinds as read."""
     files: dict[str, list[InputFile]] = {}
     odd = (file for file in listing.refused if not _counts(file, is_read))
     for file in (*listing.files, *odd):
@@ -170,13 +173,13 @@ def _kinds(listing: Listing, is_read: Callable[[str], bool]) -> tuple[FileKind, 
     kinds = [
         _kind(ending, of, heads=each if ending in taken else 0) for ending, of in files.items()
     ]
-    if not any(kind.form for kind in kinds if not kind.untaken):
-        kinds = [replace(kind, untaken="") if kind.form else kind for kind in kinds]
-    return tuple(sorted(kinds, key=lambda kind: (bool(kind.untaken), -kind.num_bytes)))
+    if not any(kind.form for kind in kinds if not kind.why_skipped):
+        kinds = [replace(kind, why_skipped="") if kind.form else kind for kind in kinds]
+    return tuple(sorted(kinds, key=lambda kind: (bool(kind.why_skipped), -kind.num_bytes)))
 
 
 def _kind(ending: str, files: Sequence[InputFile], *, heads: int) -> FileKind:
-    """Return the kind of files with an ending; without heads a folder's name leaves them out."""
+    """Return the kind of files with an extension; with `heads=0` a run on the folder skips them."""
     kind = FileKind(
         ending=ending, num_files=len(files), num_bytes=sum(file.bytes for file in files)
     )
@@ -184,20 +187,20 @@ def _kind(ending: str, files: Sequence[InputFile], *, heads: int) -> FileKind:
         return replace(kind, heads=tuple(map(inspect_file, _spread(files, heads))))
     first = files[0]
     if ending.lower() in TABLES:
-        return replace(kind, untaken=f"not taken from a folder. {FROM_TABLES}")
+        return replace(kind, why_skipped=f"not read from a folder. {FROM_TABLES}")
     head = inspect_file(first) if first.bytes else FileHead(file=first)
     why = "a glob reads them" if head.records else head.hint or head.conversion
-    why = why or "no ending of a format that is read"
-    return replace(kind, heads=(head,), untaken=f"not taken from a folder: {why}")
+    why = why or "unknown extension"
+    return replace(kind, heads=(head,), why_skipped=f"not read from a folder: {why}")
 
 
 def _counts(file: InputFile, is_read: Callable[[str], bool]) -> bool:
-    """Return whether something that cannot be read is of a kind that is: folders may be."""
+    """Return whether an unreadable file or folder would be part of a run: a folder may be."""
     return file.path.endswith("/") or is_read(file.relative)
 
 
 def _remarks(listing: Listing, is_read: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the lines that a run would log about the listing, except for files of other kinds."""
+    """Yield the remarks that a run would log, except those on files that it does not read."""
     yield from left_out((), listing.hidden)
     yield from gaps((*listing.files, *listing.refused), searched=listing.searched)
     yield from copies(file for file in listing.files if is_read(file.relative))
@@ -209,7 +212,7 @@ def _is_folder(paths: Sequence[str], files: Sequence[InputFile]) -> bool:
         return False
     if is_url(path):
         return len(files) != 1 or not files[0].path.endswith(path.rpartition("/")[2] or "/")
-    return os.path.isdir(path)  # noqa: PTH112 - Path.is_dir raises where there is no access
+    return os.path.isdir(path)  # noqa: PTH112 - without permission, Path.is_dir raises
 
 
 def _spread(files: Sequence[InputFile], number: int) -> list[InputFile]:

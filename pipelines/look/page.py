@@ -1,4 +1,4 @@
-"""Prints the findings about an input for a terminal of some 90 columns, with its command."""
+"""Formats the findings about an input, with the suggested command, for a terminal."""
 
 import os
 import shlex
@@ -19,25 +19,25 @@ from shards.commands.table import called
 from shards.storage.address import is_url
 
 COLUMNS = 96
-"""No line but those of paths and commands is wider."""
+"""The maximum width of lines, except those with paths and commands."""
 
 MAX_FIELDS, MAX_KINDS, MAX_REFUSED = 24, 10, 5
 _MIN_EXAMPLE = 20
 _MIN_SHARE = 0.005
 _RARE = 0.02
-"""Languages with a smaller share of the texts are not asked for."""
+"""The share of texts below which the suggested command leaves a language out."""
 
 MAX_REJECTED: float = Options().max_reject_rate
-"""Share of the records."""
+"""The share of rejected records that stops a run."""
 
 _IF_ALL = "more than --max-reject-rate allows; --plan samples all files"
-"""Beginnings do not weigh what the rest of the files does: whether a run stops is not known."""
+"""The end of remarks; the beginnings of files cannot show whether a run would stop."""
 
 FORMATS = {
     "json": "JSON array of objects",
     "jsonl": "JSON lines",
-    "lines": "plain text, a document on each line",
-    "objects": "JSON objects that take several lines",
+    "lines": "plain text, one document per line",
+    "objects": "JSON objects that span several lines",
     "file": "a text",
     "parquet": "Parquet",
     "arrow": "Arrow",
@@ -46,18 +46,18 @@ WRAPPED = ' in {"KEY": […]}'
 
 
 def page(seen: Inspection) -> Iterator[str]:
-    """Yield the lines."""
+    """Yield the lines for the terminal."""
     return map(visible_line, _lines(seen))
 
 
 def _lines(seen: Inspection) -> Iterator[str]:
     if seen.is_dataset:
         folder = shlex.quote(seen.path)
-        yield f"{seen.path}: a dataset, whose texts are tokens already"
+        yield f"{seen.path}: a dataset, whose texts are already tokens"
         yield f"next      {called('shards inspect')} {folder}"
         return
-    size = byte_size(sum(kind.num_bytes for kind in seen.taken))
-    num_files = sum(kind.num_files for kind in seen.taken)
+    size = byte_size(sum(kind.num_bytes for kind in seen.read_kinds))
+    num_files = sum(kind.num_files for kind in seen.read_kinds)
     num_others = sum(kind.num_files for kind in seen.kinds) - num_files
     others = f"; {num_others:,} more that a run does not read" * (num_others > 0)
     yield f"{seen.path}: {_files(num_files)}, {size}{others}"
@@ -69,7 +69,7 @@ def _lines(seen: Inspection) -> Iterator[str]:
 def _kinds(seen: Inspection) -> Iterator[str]:
     rows = [
         (
-            kind.ending or "(no ending)",
+            kind.ending or "(no extension)",
             f"{kind.num_files:,}",
             byte_size(kind.num_bytes),
             _what(kind),
@@ -79,7 +79,7 @@ def _kinds(seen: Inspection) -> Iterator[str]:
     yield from table(rows, left=(0, 3))
     rest = seen.kinds[MAX_KINDS:]
     if rest:
-        yield f"and {len(rest)} more endings: {_files(sum(kind.num_files for kind in rest))}"
+        yield f"and {len(rest)} more extensions: {_files(sum(kind.num_files for kind in rest))}"
 
 
 def _remarks(seen: Inspection) -> Iterator[str]:
@@ -87,33 +87,33 @@ def _remarks(seen: Inspection) -> Iterator[str]:
 
 
 def _what(kind: FileKind) -> str:
-    if kind.untaken:
-        return kind.untaken
+    if kind.why_skipped:
+        return kind.why_skipped
     forms = dict.fromkeys(
         FORMATS[head.form] + WRAPPED * head.wrapped for head in kind.heads if head.records
     )
     if not forms:
-        return "nothing in it can be read"
+        return "cannot be read"
     return f"{'; '.join(forms)}: about {about(kind.records)} records"
 
 
 def _faults(seen: Inspection) -> Iterator[str]:
-    """Yield files and records that a run would refuse or quarantine, and whether it then stops."""
+    """Yield the files and records that a run cannot read, and whether they would stop it."""
     faults = [fault for head in seen.heads for fault in _of_head(head)]
     faults += [f"{path} {why}" for path, why in [*seen.refused.items()][:MAX_REFUSED]]
     left = len(seen.refused) - MAX_REFUSED
-    faults += [f"and {left:,} more files or folders that cannot be taken"] * (left > 0)
+    faults += [f"and {left:,} more files or folders"] * (left > 0)
     if not faults:
         return
-    yield "not to be read as it is:"
+    yield "cannot be read:"
     yield from (f"  {fault}" for fault in faults)
     if seen.refused:
-        yield "empty files and what cannot be opened stop a run, unless --skip-unreadable is given"
+        yield "empty files and files that cannot be opened stop a run without --skip-unreadable"
     if any(head.refusal for head in seen.heads):
-        yield "a run stops at files that it cannot read: fix them, or name the others by a glob"
+        yield "files that cannot be read stop a run: fix them, or give a glob of the others"
     damaged = sum(head.damaged for head in seen.heads)
     if damaged > MAX_REJECTED * (damaged + sum(len(head.records) for head in seen.heads)):
-        yield f"of these records, unread ones are {_IF_ALL}"
+        yield f"the damaged ones among these records are {_IF_ALL}"
 
 
 def _of_head(head: FileHead) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _of_head(head: FileHead) -> Iterator[str]:
         return
     yield from (f"{path}, {where}: {reason}" for where, reason in head.places)
     if head.damaged > len(head.places):
-        yield f"{path}: {head.damaged} such places at its beginning"
+        yield f"{path}: {head.damaged} damaged places at its beginning"
     yield from (f"{path}: {remedy}" for remedy in (head.hint, head.conversion) if remedy)
 
 
@@ -151,13 +151,13 @@ def _name(field: Field, seen: Inspection) -> str:
 
 def _sense(seen: Inspection) -> Iterator[str]:
     number, num_heads = len(seen.records), sum(head.form in seen.forms for head in seen.heads)
-    yield f"looked at {number:,} records, at the beginning of {_files(num_heads)}"
+    yield f"read {number:,} records at the beginning of {_files(num_heads)}"
     if seen.text_field:
         (share,) = (field.present for field in seen.fields if field.name == seen.text_field)
         where = "" if share == 1 else f", in {100 * share:.0f} % of these records"
-        yield f"text      {seen.text_field} (*): most letters{where}"
+        yield f"text      {seen.text_field} (*): has the most letters{where}"
     else:
-        yield "text      no field looks like texts"
+        yield "text      no field looks like text"
     if seen.languages:
         yield f"language  {_shares(seen.languages)}"
     if seen.guesses:
@@ -197,29 +197,28 @@ def _shares(shares: Mapping[str, float]) -> str:
 
 def _next(seen: Inspection) -> Iterator[str]:
     if not seen.guesses:
-        yield (
-            "next      nothing to run: no corpus here reads these records. To write a corpus: "
-            "docs/own.md"
-        )
+        yield ("next      no corpus reads these records; docs/own.md shows how to write one")
     else:
         line = command(seen, seen.guesses[0])
-        if others := [kind for kind in seen.taken if kind.form and kind.form not in seen.forms]:
-            endings = ", ".join(kind.ending or "those without an ending" for kind in others)
+        if others := [
+            kind for kind in seen.read_kinds if kind.form and kind.form not in seen.forms
+        ]:
+            endings = ", ".join(kind.ending or "no extension" for kind in others)
             files = _files(sum(kind.num_files for kind in others))
-            yield f"left out  {files} ({endings}) of other records: give these another command"
-        yield "next      what a run takes, then the run (the tokenizer is a small one, to try):"
+            yield f"left out  {files} ({endings}) with other records, which need another command"
+        yield "next      estimate the run, then run it (with a small tokenizer, for a try):"
         yield f"  {line} --plan"
         yield f"  {line}"
 
 
 def about(number: float) -> str:
-    """Return a number with two digits that count, as in 2,700."""
+    """Return a number rounded to two significant digits, for example 2,700."""
     digits = max(0, len(str(int(number))) - 2)
     return f"{round(number / 10**digits) * 10**digits:,}"
 
 
 def example(text: str, room: int) -> str:
-    """Return a text as an example: on one line, cut to a width."""
+    """Return a text for a table: on one line, cut to a width."""
     return cut(visible_line(" ".join(text[: 8 * room].split())), room)
 
 
@@ -228,7 +227,7 @@ def _files(number: int) -> str:
 
 
 def command(seen: Inspection, guess: Guess) -> str:
-    """Return the command line that makes a dataset of an input, as its recipe was tried."""
+    """Return the command line that makes a dataset of an input with the options of a guess."""
     words = ["--input", *_inputs(seen, guess)]
     words += _own_flags(seen, guess)
     words += _language_flags(seen, guess)
@@ -244,7 +243,7 @@ def _own_flags(seen: Inspection, guess: Guess) -> Iterator[str]:
 
 
 def _language_flags(seen: Inspection, guess: Guess) -> Sequence[str]:
-    """Return the flag for languages of the texts that the recipe would leave out."""
+    """Return the flag that keeps the frequent languages, if the corpus would drop one of them."""
     frequent = [name for name, share in seen.languages.items() if share >= _RARE]
     if not set(frequent) - {*guess.options.languages} or "all" in guess.options.languages:
         return ()
@@ -252,10 +251,10 @@ def _language_flags(seen: Inspection, guess: Guess) -> Sequence[str]:
 
 
 def _inputs(seen: Inspection, guess: Guess) -> list[str]:
-    """Return the paths, or globs where the recipe would take other files of a folder."""
+    """Return the paths or, if the corpus would read other files of the folder, globs."""
     patterns = guess.spec.pattern
     is_read = matcher((patterns,) if isinstance(patterns, str) else patterns)
-    alone = all(kind.form in seen.forms for kind in seen.taken)
+    alone = all(kind.form in seen.forms for kind in seen.read_kinds)
     fits = alone and all(is_read(file.relative) for file in seen.files)
     if fits or len(seen.paths) > 1 or not _below(seen):
         return [*seen.paths]
@@ -266,7 +265,7 @@ def _inputs(seen: Inspection, guess: Guess) -> list[str]:
 
 
 def _glob(ending: str, relatives: Sequence[str]) -> str:
-    """Return the glob of files with an ending, or whose names begin alike."""
+    """Return a glob for files with an extension, or whose names have a common beginning."""
     deep = "**/" * any("/" in relative for relative in relatives)
     names = [relative.rpartition("/")[2] for relative in relatives]
     start = "" if ending else common_start(names).rstrip("0123456789")
@@ -274,7 +273,7 @@ def _glob(ending: str, relatives: Sequence[str]) -> str:
 
 
 def _below(seen: Inspection) -> bool:
-    """Return whether a path is the folder of files, not a file, a glob or a dataset of the hub."""
+    """Return whether the path is the folder of the files, not a file, glob or hub dataset."""
     start = seen.path if is_url(seen.path) else os.path.abspath(seen.path)  # noqa: PTH100 - as files have it
     return all(file.path == f"{start.rstrip('/')}/{file.relative}" for file in seen.files)
 

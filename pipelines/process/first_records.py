@@ -187,7 +187,7 @@ def _read_first(
     batcher = DocumentBatcher(corpus)
     is_read = False
     for split, item in _in_turn(corpus, files):
-        verdict = batcher.read([BatchPiece(split, [item])])
+        verdict = batcher.to_batch([BatchPiece(split, [item])])
         reasons = verdict.reasons.to_pylist()
         if QUARANTINE_REASONS.issuperset(reasons):
             found.add(split.path, item, reasons[0] if reasons else "missing-field")

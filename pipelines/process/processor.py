@@ -347,8 +347,8 @@ class SplitProcessor:
         """
         for group in group_records(readers):
             batcher = self._batchers[group[0].split.source]
-            pieces = batcher.sampled(group, amounts.unsampled)
-            documents, rejected = split_result(batcher.read(pieces))
+            pieces = batcher.sample(group, amounts.unsampled)
+            documents, rejected = split_result(batcher.to_batch(pieces))
             kept, dropped = apply_steps(documents, self._pipeline.steps, clock)
             verdicts = [add_raw_heads(verdict, pieces) for verdict in (rejected, *dropped)]
             amounts.add(pieces, verdicts)

@@ -148,7 +148,7 @@ class ReadDoFn(beam.DoFn):
         readers = [(split, corpus.reader(split)) for split in pack]
         amounts = InputCounts()
         for group in group_records(readers):
-            pieces = batcher.sampled(group, amounts.unsampled)
+            pieces = batcher.sample(group, amounts.unsampled)
             if any(piece.items for piece in pieces):
                 documents, rejected = self._read(pieces, source, batcher)
                 amounts.add(pieces, [rejected])
@@ -167,7 +167,7 @@ class ReadDoFn(beam.DoFn):
         self, pieces: Sequence[BatchPiece], source: str, batcher: DocumentBatcher
     ) -> tuple[pa.RecordBatch, FilterResult]:
         """Return the documents of records, and the verdict on what is left out."""
-        found = batcher.read(pieces)
+        found = batcher.to_batch(pieces)
         batch = found.batch
         place = batch.schema.get_field_index(PATH.name)
         batch = batch.add_column(place, SOURCE, constant_column(source, batch.num_rows))

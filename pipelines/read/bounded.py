@@ -1,4 +1,4 @@
-"""A reader that stops early, and records how much of the file it has read."""
+"""A reader that stops early and reports how much of the file it has read."""
 
 import time
 from collections.abc import Iterator

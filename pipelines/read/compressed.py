@@ -23,7 +23,7 @@ _BLOCK_BYTES = 64 << 10
 _PIECE_BYTES = 16 << 10
 _STEP_BYTES = 2 << 10
 _FIRST_BYTES = 64
-"""The size of the first pieces and steps, so that damage loses little of a small file."""
+"""The size of the first pieces and steps: small, so that damage loses little of a small file."""
 _GROWTH = 16
 """The largest size of a piece, as a fraction of the bytes read before it."""
 _CHECKSUM_BYTES = 4

@@ -75,7 +75,7 @@ def list_inputs(
     if not specs:
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
     patterns = (pattern,) if isinstance(pattern, str) else pattern
-    remedy = "it is taken once it is not" if growing else "fetch it again"
+    remedy = "it is read once it has content" if growing else "fetch it again"
     listings = []
     for source, paths in named_inputs(specs, default_name):
         found = [_find(path, patterns, growing=growing) for path in paths]
@@ -194,7 +194,7 @@ def _parse_spec(spec: str) -> tuple[str | None, str]:
         spec.encode()
     except UnicodeEncodeError as error:
         raise UserError(
-            f"The input {shown(spec)} is not UTF-8: rename what it names, and give the new name."
+            f"The name of the input {shown(spec)} is not UTF-8: rename the file or folder."
         ) from error
     name, equals, path = spec.partition("=")
     if not equals or "/" in name or os.path.lexists(spec):

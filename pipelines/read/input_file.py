@@ -53,7 +53,7 @@ def warn_of_links(where: str, links: Collection[str]) -> None:
     """Log the links that are skipped because they lead to no file, if there are any."""
     if links:
         _LOG.warning(
-            "%s: links that lead to no file, and whose names do not match, are passed over: %s",
+            "%s: skipped broken links whose names do not match: %s",
             shown(where),
             some_of([shown(link) for link in sorted(links)]),
         )

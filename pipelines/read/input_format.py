@@ -7,14 +7,14 @@ from typing import Any, BinaryIO, Literal, get_args
 from pipelines.read.record import MAX_RECORD_BYTES, BrokenRecord
 
 BuiltinFormat = Literal["json", "jsonl", "objects", "lines", "file", "parquet", "arrow"]
-"""An array of objects; objects, one per line or over several; texts, one per line or per file;
-tables."""
+"""The formats that this package reads: an array of objects, one object per line, objects that span
+several lines, one text per line, one text per file, and two kinds of tables."""
 Format = BuiltinFormat | Literal["custom"]
-"""A built-in format, or a custom one that a function of the corpus reads."""
+"""A built-in format, or a custom format that a function of the corpus reads."""
 
 ReadFunction = Callable[[BinaryIO], Iterable[Mapping[str, Any] | BrokenRecord]]
-"""A function that yields the records of a file, given an unpacked stream that only reads
-forwards."""
+"""A function that yields the records of a file; its argument is a stream of the decompressed
+content, which can only be read forwards."""
 
 REJECT, REPLACE, REMOVE = "reject", "replace", "remove"
 """The ways to treat a record with invalid UTF-8 or with NUL characters."""
@@ -51,7 +51,7 @@ class InputFormat:
                 f"format must be auto or one of {get_args(BuiltinFormat)}: {self.format!r}"
             )
         if self.read and self.format != "auto":
-            raise ValueError(f"a reading with a function has no format: {self.format!r}")
+            raise ValueError(f"give either read or format, not both: {self.format!r}")
         if self.max_record_bytes < 1:
             raise ValueError(f"max_record_bytes must be at least 1, not {self.max_record_bytes}")
 

@@ -129,9 +129,7 @@ def text_record(
 
     Args:
         offset: The offset of the text.
-        raw: The bytes of the text without the final line feed; inside it, \r
-     ends a line as
-     does.
+        raw: The bytes of the text without the final line feed; \r\n inside it becomes \n.
         broken: Why the text may be incomplete, which makes it damage; None if it is complete.
         newline: The text that stands for a line feed; "" if there is none.
     """

@@ -21,9 +21,8 @@ class Listing:
 
     files: list[InputFile] = field(default_factory=list)
     refused: dict[InputFile, str] = field(default_factory=dict)
-    """Files and folders (with a trailing slash) that cannot be read. The reason is worded as the
-    end
-        of a sentence."""
+    """Files and folders (with a trailing slash) that cannot be read, each with the reason as the
+    end of a sentence."""
     unmatched: list[str] = field(default_factory=list)
     """Files in the folders whose names do not match the patterns."""
     hidden: list[str] = field(default_factory=list)
@@ -91,7 +90,7 @@ class Listing:
         """Check that everything can be read.
 
         Args:
-            advice: Advice on ways for the user instead of repairing the input.
+            advice: An alternative for the user, which follows the advice to repair the input.
 
         Raises:
             UserError: Something cannot be read; the message names it.

@@ -122,14 +122,14 @@ def _refusal(path: Path, size: int) -> str:
         head = file.read(_HEAD_BYTES) if size <= _MAX_POINTER_BYTES else b""
     for start, remedy in _STAND_INS.items():
         if head.startswith(start):
-            return f"stands for a file that was not fetched: {remedy} fetches it"
+            return f"is a placeholder for a file that was not fetched: run {remedy}"
     return ""
 
 
 def _advice(root: Path, *, by_name: bool) -> str:
     """Return advice on the skipped files of a folder, for a search by name or in general."""
     paths = [str(root / name) for name in _some_names(root)]
-    look = f" To see what they are: {called('look')} {shown(root)}." if paths else ""
+    look = f" To inspect them: {called('look')} {shown(root)}." if paths else ""
     return f"{advice_on(paths)}{advice_on_names(paths) if by_name else ''}" or look
 
 
@@ -147,7 +147,7 @@ def absence(path: Path) -> str:
         meant = f" (did you mean {shown(near)}?)" if near else ""
         return f"does not exist{meant}; {_inventory(path.parent)}"
     except OSError as error:
-        return f"cannot be reached ({error.strerror}); check the path and the rights of its folders"
+        return f"cannot be opened ({error.strerror}); check the path and its permissions"
     except ValueError as error:  # The path contains a zero byte.
         return f"is not a path ({error})"
     return ""
@@ -179,7 +179,7 @@ def _inventory(folder: Path) -> str:
         return f"there is no folder {shown(folder)}"
     except OSError as error:
         return f"the folder {shown(folder)} cannot be listed ({error.strerror})"
-    return f"{shown(folder)} holds {some_of(names)}" if names else f"{shown(folder)} is empty"
+    return f"{shown(folder)} contains {some_of(names)}" if names else f"{shown(folder)} is empty"
 
 
 def _spelt(path: PurePath) -> str:

@@ -1,4 +1,4 @@
-"""Names of files: which files of a folder are read, and what reads the others.
+"""Names of files: which files of a folder are read, and advice on the others.
 
 Extensions are compared without case. Hidden names belong to systems and programs, or to unfinished
 files: git-annex keeps the targets of a work tree's links in .git; the cache of the
@@ -31,10 +31,10 @@ TEXT_FILES = (
 _FORMATS = (".jsonl", ".jsonlines", ".ndjson", ".json", ".txt", ".parquet", ".arrow")
 
 FROM_TABLES = (
-    'CSV is read once it is Parquet: python -c "import pyarrow.csv as c, pyarrow.parquet as p; '
+    'Convert CSV to Parquet: python -c "import pyarrow.csv as c, pyarrow.parquet as p; '
     "p.write_table(c.read_csv('FILE.csv'), 'FILE.parquet')\"."
 )
-"""Advice on a table of text, as a sentence of a message."""
+"""Advice on CSV and TSV files, as a sentence of a message."""
 
 TABLES = tuple(f"{ending}{packed}" for ending in (".csv", ".tsv") for packed in ("", *COMPRESSIONS))
 _ARCHIVES = (".tar", ".tgz", ".zip", ".rar", ".7z", *(f".tar{packed}" for packed in COMPRESSIONS))
@@ -76,7 +76,7 @@ def advice_on(paths: Sequence[str]) -> str:
     if any(name.endswith(_ARCHIVES) for name in names):
         advice += " Unpack archives first."
     if any(name.endswith((*_OTHER_FORMATS, ".warc.gz")) for name in names):
-        advice += " A custom corpus reads other formats (docs/own.md)."
+        advice += " For other formats, write a corpus (docs/own.md)."
     return advice
 
 
@@ -85,7 +85,7 @@ def advice_on_names(paths: Sequence[str]) -> str:
     known = next(filter(matcher(TEXT_FILES), paths), "")
     folder, slash, _ = known.rpartition("/")
     glob_of_them = f"{folder}{slash}*{ending_of(known)}"
-    return f" A glob reads files of any name: --input '{glob_of_them}'." if known else ""
+    return f" To read files with any name, give a glob: --input '{glob_of_them}'." if known else ""
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:

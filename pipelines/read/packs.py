@@ -1,8 +1,8 @@
 """Packs: runs of small neighbouring files that are mapped together.
 
-An item has a fixed cost, as high as that of some dozen pages of text: its notes, segments and
-record are files, and each file is synced to disk. So small files of a source that follow one
-another by path share an item, and their records share batches. Which files share an item does not
+An item has a fixed cost, as much as some dozen pages of text: its notes, segments and record are
+files, and each file is synced to disk. So small files of a source with neighbouring paths share an
+item, and their records share batches. Which files share an item does not
 affect any byte of the dataset.
 
 The hash of a file's path and its size decide whether a pack ends with the file. So the packs of a

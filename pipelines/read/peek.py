@@ -50,9 +50,9 @@ _ENDINGS: Mapping[str, BuiltinFormat] = {
 _BY_COLUMNS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*+"\s*:\s*\{\s*"0"\s*:')
 """The beginning of {"text": {"0": …"""
 _EXPECTED: Mapping[Format, tuple[str, str]] = {
-    "json": ("JSON array of objects", '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8'),
+    "json": ("a JSON array of objects", '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8'),
     "jsonl": ("JSON lines", 'an object on each line, for example {"text": ...}, in UTF-8'),
-    "objects": ("objects", "{...}, in UTF-8"),
+    "objects": ("a series of JSON objects", "{...}, in UTF-8"),
     "lines": ("lines of text", "UTF-8"),
     "file": ("text", "UTF-8"),
 }
@@ -81,9 +81,8 @@ class Peek:
             magic = handle.read(_MAGIC_BYTES)
             if not is_compressed(magic, codec):
                 raise UserError(
-                    f"The input {path} is not a {codec} archive, though its name says so: it "
-                    f"begins with {magic!r}. Fetch it again, or give it a name that says what it "
-                    "is."
+                    f"The input {path} is not a {codec} archive, although its name says so: it "
+                    f"begins with {magic!r}. Fetch it again, or correct its extension."
                 )
             return stream_of(handle, whole_file(handle, path)).read(HEAD_BYTES)
 
@@ -117,7 +116,7 @@ class Peek:
             return "json"
         raise UserError(
             f"Neither the name nor the first bytes of the input {path} show its format: it begins "
-            f"with {excerpt(head)}. Give its name the right ending: .json, .jsonl, .txt or "
+            f"with {excerpt(head)}. Give it the right extension: .json, .jsonl, .txt or "
             f".parquet.{f' {FROM_TABLES}' if path.lower().endswith(('.csv', '.tsv')) else ''}"
         )
 
@@ -167,7 +166,7 @@ class Peek:
         if elements[:1] not in b"{]" and not re.search(rb"\{\s*\"", elements):
             raise UserError(
                 f"The input {self.path} is a JSON array, but not of objects: its first element "
-                f"begins with {excerpt(elements)}. Expected was "
+                f"begins with {excerpt(elements)}. Expected: "
                 '[{"title": ..., "content": ...}, ...].'
             )
 
@@ -187,7 +186,7 @@ def not_in_format(form: Format, head: bytes, path: str) -> UserError:
     """
     noun, expected = _EXPECTED[form]
     return UserError(
-        f"The input {path} holds no {noun}: {_described(form, head)}. Expected was {expected}."
+        f"The input {path} is not {noun}: {_described(form, head)}. Expected: {expected}."
     )
 
 
@@ -220,7 +219,7 @@ def _described(form: Format, head: bytes) -> str:
     if form in ("lines", "file"):
         return f"it is binary: {begins}"
     if encoding := other_encoding(head):
-        return f"it is not UTF-8 and reads as {encoding} does, so convert it: {iconv(encoding)}"
+        return f"it is probably {encoding}, not UTF-8; convert it: {iconv(encoding)}"
     if form == "json":
         return _other_objects(head) or begins
     return _other_lines(head) or begins if form == "jsonl" else begins
@@ -238,13 +237,13 @@ def _other_objects(head: bytes) -> str:
 def _other_lines(head: bytes) -> str:
     """Return a description of a file that contains JSON but no JSON lines; "" for other files."""
     if array_start(head) is not None:
-        return "it is a JSON array, which is read as the format json"
+        return "it is a JSON array, whose format is json"
     if not head.lstrip().startswith(b"{"):
         return ""
     if spans_lines(head):
         return (
-            "its objects take several lines: give its name the ending .json, or each a line of its "
-            f"own, as in: jq -c . FILE > NEW. It begins with {excerpt(head)}"
+            "its objects span several lines: give it the extension .json, or write one object per "
+            f"line: jq -c . FILE > NEW. It begins with {excerpt(head)}"
         )
     return f"its objects are damaged: {excerpt(head)}"
 
@@ -258,12 +257,12 @@ def foreign_format(head: bytes) -> str | None:
     for magic, archive in _ARCHIVES.items():
         if head.startswith(magic):
             endings = [ending for ending, codec in SUFFIXES.items() if codec == archive]
-            remedy = f" or give its name the ending {endings[0]}" if endings else ""
-            return f"it is a {archive} archive, so unpack it first{remedy}"
+            remedy = f" or give it the extension {endings[0]}" if endings else ""
+            return f"it is a {archive} archive: unpack it first{remedy}"
     if head.startswith(b"PAR1"):
-        return "it is a Parquet file, so give its name the ending .parquet"
+        return "it is a Parquet file: give it the extension .parquet"
     if wide := wide_encoding(head):
-        return f"it is {wide}, so convert it: {iconv(wide)}"
+        return f"it is {wide}; convert it: {iconv(wide)}"
     return None
 
 
@@ -275,8 +274,8 @@ def excerpt(head: bytes) -> str:
 def _parquet_columns(path: str) -> Sequence[str]:
     if codec := compression(path):
         raise UserError(
-            f"The input {path} is a {codec} archive of a Parquet file, whose row groups "
-            "cannot be found in it; unpack it first."
+            f"The input {path} is a Parquet file in a {codec} archive, where its row groups cannot "
+            "be found; unpack it first."
         )
     with open_input(path) as handle, readable(path):
         return [*open_parquet(handle, path).schema_arrow.names]

@@ -15,7 +15,7 @@ BLOCK_BYTES = 4 << 20
 RAW_BYTES = 64 << 10
 """The number of bytes kept of damage whose end is unknown or that is too long."""
 WHOLE_BYTES = 256 << 10
-"""The number of bytes kept of an unusable record; nearly all records fit, for repair."""
+"""The number of bytes kept of an unusable record: nearly all records are kept whole, for repair."""
 
 Reason = Literal[
     "bad-utf8",
@@ -34,7 +34,7 @@ Reason = Literal[
 
 
 TRUNCATED: frozenset[Reason] = frozenset(("truncated", "unterminated-array", "bad-archive"))
-"""The reasons of damage at a premature end of a file; such damage is not a record."""
+"""The reasons for damage where a file ends too early; such damage does not count as a record."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ class Record(NamedTuple):
 
 
 class Damage(NamedTuple):
-    """A stretch of an input file where a record should be and is not."""
+    """A part of an input file where a record should be but is not."""
 
     offset: int
     """The start of the damage, counted like a record's offset."""

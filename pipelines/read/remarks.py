@@ -25,8 +25,8 @@ def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[s
     """
     if unmatched:
         counts = Counter(ending_of(path).lower() for path in unmatched).most_common()
-        kinds = [f"{number:,} {ending or 'without an ending'}" for ending, number in counts]
-        more = f" and {len(kinds) - _MAX_ENDINGS} more endings" * (len(kinds) > _MAX_ENDINGS)
+        kinds = [f"{number:,} {ending or 'without an extension'}" for ending, number in counts]
+        more = f" and {len(kinds) - _MAX_ENDINGS} more extensions" * (len(kinds) > _MAX_ENDINGS)
         folder, names = _below_one_folder(unmatched)
         yield (
             f"{len(unmatched):,} file{'s' * (len(unmatched) != 1)} {folder}not read: "
@@ -37,7 +37,7 @@ def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[s
         folder, names = _below_one_folder(hidden)
         yield (
             f"{len(hidden):,} hidden or unfinished file{'s or folders' * (len(hidden) != 1)} "
-            f"{folder}not read: {names}. To read one, name it as an input."
+            f"{folder}not read: {names}. To read one, give its path as an input."
         )
 
 
@@ -99,5 +99,5 @@ def copies(files: Iterable[InputFile]) -> Iterator[str]:
     if same:
         yield (
             f"Files that are probably copies are all read: {some_of(same, between='; ')}. Remove "
-            "one of each, unless they have different texts."
+            "the copies, unless the files have different texts."
         )

@@ -124,7 +124,7 @@ def _find(location: "_Location", url: str, patterns: Sequence[str], *, growing: 
         where = without_secrets(location.url(path))
         if not (found.files or found.refused):
             names = [_below(info, root) for info in infos]
-            holds = f"; it holds {some_of(names)}" if names else ""
+            holds = f"; it contains {some_of(names)}" if names else ""
             no_file = f"No file in {where} matches {any_of(patterns)}{holds}"
             raise UserError(f"No file matches {where}." if wild else f"{no_file}.")
         warn_of_links(where, broken_links)
@@ -214,8 +214,8 @@ class _Location:
             return info, "is a link to nothing"
         if behind["type"] == "directory":
             return info, (
-                "is a link to a folder, which is not followed behind a URL: give the folder as an "
-                "input of its own"
+                "is a link to a folder, and links behind a URL are not followed: give the folder "
+                "as an input, too"
             )
         return behind, "" if behind["type"] == "file" else "is neither a file nor a folder"
 

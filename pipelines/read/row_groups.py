@@ -44,8 +44,8 @@ def open_parquet(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
             reason = f"the name of a column is not UTF-8: {error.object!r}"
         raise UserError(
             f"The input {path} cannot be read as Parquet: {reason}. The footer at the end of the "
-            "file says where the rows are; without it nothing can be read. Fetch the file again, "
-            "or leave it out."
+            "file locates the rows, so without it nothing can be read. Fetch the file again, or "
+            "leave it out."
         ) from error
 
 

@@ -143,7 +143,7 @@ def check_columns(names: Sequence[str], path: str, *, text_fields: Sequence[str]
         wanted = " or ".join(map(repr, dict.fromkeys(text_fields)))
         raise UserError(
             f"The input {path} has no column {wanted}; it has {', '.join(map(repr, names))}. Leave "
-            "the file out, or choose the pipeline made for it, or name the column with the text: "
+            "the file out, use the command of its corpus, or name the column with the text: "
             f"{called('text')} --text-field NAME."
         )
 

@@ -4,29 +4,29 @@ from collections.abc import Mapping
 from typing import Any
 
 BY_COLUMNS = (
-    'This looks like a table by columns, as pandas writes it. Write its rows: python -c "import '
+    'This looks like a table that pandas wrote by columns. Write it by rows: python -c "import '
     "pandas; pandas.read_json('FILE').to_json('NEW.jsonl', orient='records', lines=True, "
     'force_ascii=False)"'
 )
 _ENTRIES = (
-    "This looks like texts by their names. Write a record for each: "
+    "This looks like an object that maps names to texts. Write one record per text: "
     "jq -c 'to_entries[] | {id: .key, text: .value}' FILE > NEW.jsonl"
 )
 _MIN_ENTRIES = 2
 
 
 def advice_on(record: Mapping[str, Any]) -> str:
-    """Return the command that splits a record with all records of a file into lines of JSON.
+    """Return advice on a record that contains all records of a file, with the command to use.
 
     Returns:
-        A sentence without its full stop; "" if the record does not look like one.
+        Sentences without the last full stop; "" if the record does not seem to be of this kind.
     """
     if any(isinstance(value, Mapping) and _are_numbers(value) for value in record.values()):
         return BY_COLUMNS
     for name, value in record.items():
         if isinstance(value, list) and value and all(isinstance(item, Mapping) for item in value):
             return (
-                f"The records seem to be in the list {name!r}. Write each on a line: "
+                f"The records seem to be in the list {name!r}. Write one record per line: "
                 f"jq -c '.[\"{name}\"][]' FILE > NEW.jsonl"
             )
     if len(record) >= _MIN_ENTRIES and all(map(_is_entry, record.items())):

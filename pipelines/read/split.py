@@ -121,6 +121,6 @@ def _check(split: FileSplit, state: tuple[int, int, str]) -> None:
         else "was written again after the run began"
     )
     raise UserError(
-        f"The input {split.path} {change}: it is being changed. Run the command again when it is "
-        "complete."
+        f"The input {split.path} {change}, so it is still being written. Run the command again "
+        "when the file is complete."
     )

@@ -187,12 +187,12 @@ def why_unreadable(path: Path, error: OSError, *, what: str) -> str:
     """
     if error.errno in _OUR_LIMITS:
         raise UserError(
-            f"The input {shown(path)} cannot be {what}: {error.strerror}. Raise the limit of this "
-            "process and run the same command again."
+            f"The input {shown(path)} cannot be {what}: {error.strerror}. Raise this limit and run "
+            "the same command again."
         ) from error
     if error.errno in _NOT_THERE:
         if _is_link(path):
-            return f"is a link to {shown(path.readlink())}, where there is nothing"
+            return f"is a broken link to {shown(path.readlink())}"
         return "was deleted while the input was listed: run the command again"
     if error.errno == errno.ELOOP:
         return "is a link that leads to itself"

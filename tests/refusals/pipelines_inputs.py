@@ -120,8 +120,8 @@ ROWS = (
         name="append: nothing yet",
         command=f"{TEXT} in --append",
         message=r"1 files or folders of the input are left for later: .*b\.jsonl is empty \(0 bytes"
-        r"\): it is taken once it is not in: there is no file yet that can be read; nothing was "
-        "made",
+        r"\): it is read once it has content in: there is no file yet that can be read; nothing "
+        "was made",
         setup=with_file("in/b.jsonl"),
         may_write=(),
     ),

@@ -60,7 +60,7 @@ def test_files_that_do_not_match_are_news_once(caplog: pytest.LogCaptureFixture)
         arrivals.scan(there, dataset={}, now=NOW + now)
         assert bool(caplog.messages) == (now >= 30)
     (line,) = caplog.messages
-    assert line.startswith("2 files in /in not read: 1 .csv, 1 .md (x.csv, y.md). CSV is read")
+    assert line.startswith("2 files in /in not read: 1 .csv, 1 .md (x.csv, y.md). Convert CSV")
 
 
 def test_a_file_that_failed_is_tried_again_later_and_when_it_changes() -> None:

@@ -59,7 +59,7 @@ def test_a_glob_where_a_folder_has_other_files(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_bytes(b"\xff\n")
     write(tmp_path / "b.jsonl", [BODY] * 50)
     assert words(tmp_path)[4] == f"{tmp_path}/*.jsonl", "the largest format"
-    assert "left out  1 file (.json) of other records: give these another command" in lines_of(
+    assert "left out  1 file (.json) with other records, which need another command" in lines_of(
         tmp_path
     )
 
@@ -95,7 +95,7 @@ def test_no_command_reads_one_text_of_a_table_by_columns(tmp_path: Path) -> None
     table = {"text": {"0": "one long text", "1": "another long text"}}
     seen = inspect_input(str(write(tmp_path / "a.jsonl", [table])))
     assert not seen.guesses
-    assert "as pandas writes it" in "\n".join(page(seen))
+    assert "that pandas wrote by columns" in "\n".join(page(seen))
     assert inspect_input(
         str(write(tmp_path / "b.jsonl", [{"n": {"0": "a"}, "text": "a b c d"}] * 2))
     ).guesses
@@ -108,16 +108,16 @@ def test_files_without_an_ending_are_read_by_a_glob(tmp_path: Path) -> None:
     (tmp_path / ".part").touch()
     assert words(tmp_path)[3:5] == ["--input", f"{tmp_path}/**/wiki_*"]
     assert (
-        f"  1 hidden or unfinished file in {tmp_path} not read: .part. To read one, name it as an "
-        "input." in lines_of(tmp_path)
+        f"  1 hidden or unfinished file in {tmp_path} not read: .part. To read one, give its "
+        "path as an input." in lines_of(tmp_path)
     )
     write(tmp_path / "a.jsonl", [PAGE])
     assert words(tmp_path)[3:5] == ["--input", str(tmp_path)]
     for name in ("AA/wiki_00", "AA/wiki_01", "AB/wiki_00"):
         (tmp_path / name).write_text(f'<doc id="1" url="x" title="T">\n{ENGLISH}\n</doc>\n')
-    (line,) = [line for line in lines_of(tmp_path) if line.startswith("(no ending)")]
+    (line,) = [line for line in lines_of(tmp_path) if line.startswith("(no extension)")]
     assert line.endswith(
-        "text of WikiExtractor: run WikiExtractor with --json, whose files are read"
+        "text of WikiExtractor: run it with --json, so that its files can be read"
     )
 
 
@@ -134,7 +134,7 @@ def test_an_encoding_is_named_with_its_conversion(name: str, command: str, tmp_p
     text = json.dumps({"text": CHINESE}, ensure_ascii=False) if "json" in name else CHINESE
     data = f"{text}\n".encode("gbk") * 5
     (tmp_path / name).write_bytes(gzip.compress(data) if name.endswith("gz") else data)
-    told = f"its text seems to be GB18030 (GBK); to convert it: {command.format(tmp_path)}"
+    told = f"its text is probably GB18030 (GBK); to convert it: {command.format(tmp_path)}"
     assert any(line.endswith(told) for line in lines_of(tmp_path))
 
 

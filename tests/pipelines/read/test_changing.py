@@ -88,7 +88,7 @@ def test_a_file_that_changes_while_it_is_read(
     if change in (_replace, Path.unlink):
         assert values([*read, *items]) == RECORDS
         return
-    with pytest.raises(UserError, match=r"(it is being changed|changed while it was read)\. ?Run"):
+    with pytest.raises(UserError, match=r"(still being written|changed while it was read)\. ?Run"):
         read.extend(items)
     kept = [item.value for item in read if isinstance(item, Record)]
     assert kept[:10] == RECORDS[:10]
