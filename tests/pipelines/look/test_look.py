@@ -116,9 +116,7 @@ def test_files_without_an_ending_are_read_by_a_glob(tmp_path: Path) -> None:
     for name in ("AA/wiki_00", "AA/wiki_01", "AB/wiki_00"):
         (tmp_path / name).write_text(f'<doc id="1" url="x" title="T">\n{ENGLISH}\n</doc>\n')
     (line,) = [line for line in lines_of(tmp_path) if line.startswith("(no extension)")]
-    assert line.endswith(
-        "text of WikiExtractor: run it with --json, so that its files can be read"
-    )
+    assert line.endswith("text of WikiExtractor: run it with --json, so that its files can be read")
 
 
 @pytest.mark.parametrize(

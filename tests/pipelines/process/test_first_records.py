@@ -38,7 +38,10 @@ def test_a_few_bad_records_of_a_known_source_or_of_an_allowed_share_stop_nothing
 def test_one_text_of_a_table_by_columns_is_a_warning(tmp_path: Path) -> None:
     record = '{"text": {"0": "one text", "1": "another"}}'
     (warning,) = check(tmp_path / "a.json", 1, record=record, text_field="text.1")
-    assert "is one object of many records. This looks like a table by columns" in warning
+    assert (
+        "is one object of many records. This looks like a table that pandas wrote by columns"
+        in warning
+    )
 
 
 def test_a_field_may_be_missing_in_a_few_records_of_a_known_source(tmp_path: Path) -> None:

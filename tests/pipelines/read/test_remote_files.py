@@ -123,7 +123,9 @@ def test_links_behind_a_url_are_followed_to_files_and_refused_to_others(
     names = ["part-10.json", "part-2.json", "part-4.json", "sub/deep/part-3.json"]
     assert [file.relative for file in match("memory://corpora/web")][:4] == names
     listed(**{"part-4.json": "directory"})
-    with pytest.raises(UserError, match=r"web/part-4\.json is a link to a folder, and links behind"):
+    with pytest.raises(
+        UserError, match=r"web/part-4\.json is a link to a folder, and links behind"
+    ):
         match("memory://corpora/web")
     assert [*refused("memory://corpora/web")] == ["part-4.json"]
     listed(**{"part-4.json": "other"})

@@ -275,7 +275,5 @@ def test_an_input_that_cannot_be_searched_is_named(tmp_path: Path, mode: int) ->
             with pytest.raises(UserError, match=r"/in cannot be listed: permission denied"):
                 find_local(spec, ("*.txt",), growing=True)
         if mode != 0o300:
-            with pytest.raises(
-                UserError, match=r"cannot be opened \(Permission denied\); check t"
-            ):
+            with pytest.raises(UserError, match=r"cannot be opened \(Permission denied\); check t"):
                 find_local(f"{root}/1.txt", ())
