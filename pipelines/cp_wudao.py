@@ -1,20 +1,22 @@
 """Makes toy corpora: a few files or documents of WuDao, the same ones every time.
 
-    python -m pipelines.cp_wudao 4                   top build/toy up to four files
+    python -m pipelines.cp_wudao 4                   copy files until build/toy has four
     python -m pipelines.cp_wudao --documents 1000    the thousand documents of least sample hash
-    python -m pipelines.cp_wudao --fraction 1%       those that pipelines.wudao --sample 1% takes
+    python -m pipelines.cp_wudao --fraction 1%       the documents of pipelines.wudao --sample 1%
 
-The choice depends only on names, positions and the seed; a larger one contains every smaller one.
-Nothing is deleted, and no existing file is changed.
+The choice depends only on names, positions and the seed. A larger choice contains every smaller
+one. Nothing is deleted, and existing files are not changed.
 """
 
 import hashlib
+import heapq
 import itertools
 import shlex
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import NamedTuple
 
 import numpy as np
 
@@ -45,16 +47,26 @@ from shards.storage.files import atomic_write, crc32c
 
 _BLOCK_BYTES = 4 << 20
 _BATCH = 1 << 16
-_PLACES = np.dtype([("hash", "<u8"), ("file", "<i8"), ("offset", "<i8"), ("length", "<i8")])
+
+
+class Place(NamedTuple):
+    """The place of a record; places sort by their hash."""
+
+    hash: int
+    """The sample hash of the record."""
+    file: int
+    """The index of the file."""
+    offset: int
+    length: int
 
 
 @dataclass(kw_only=True)
 class PickCounts:
-    """The records that were read."""
+    """Counts of what was read."""
 
     records: int = 0
     damages: int = 0
-    """Passages where a record was expected but is missing."""
+    """The number of places where a record should be but is not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,60 +156,49 @@ def copy_documents(
     foreign = sorted(present - {file.relative for file in files})
     if foreign:
         raise UserError(
-            f"{output} holds {foreign[0]}, which this input does not have; remove it or choose "
+            f"{output} contains {foreign[0]}, which this input does not have; remove it or choose "
             "another --output."
         )
     counts = PickCounts()
     least = None if number is None else pick_least(files, number, seed=seed, counts=counts)
-    taken = 0
+    taken, limit = 0, hash_bound(share)
     for index, file in enumerate(files):
         _progress(file, index, len(files))
         if least is None:
-            places = pick_below(file, hash_bound(share), seed=seed, counts=counts)
+            found = _places(file, index, seed=seed, counts=counts)
+            places = [place for place in found if place.hash < limit]
         else:
-            places = least[least["file"] == index]
-        if len(places) or file.relative in present:
+            places = least[index]
+        if places or file.relative in present:
             write_picked(file, places, output / file.relative)
         taken += len(places)
     if not taken:
-        raise UserError(f"None of {counts.records} documents falls into the share; ask for more.")
+        raise UserError(
+            f"None of the {counts.records} documents is in the share; give a larger --fraction."
+        )
     notes = [f"{taken} documents in {_holding(output)}"]
     if taken < (number or 0):
         notes.append(f"all of them ({number} were requested)")
     if counts.damages:
-        notes.append(f"{counts.damages} damaged stretches left out")
+        notes.append(f"{counts.damages} damaged places left out")
     return ", ".join(notes)
-
-
-def pick_below(file: InputFile, limit: int, *, seed: int, counts: PickCounts) -> np.ndarray:
-    """Return the places of a file's records whose sample hash is below a limit (at most 2**64).
-
-    A place has the fields hash, file (0), offset and length in bytes. Places are in file order.
-    """
-    batches = _places(file, 0, seed=seed, counts=counts)
-    return _joined([places[places["hash"] < limit] for places in batches])
 
 
 def pick_least(
     files: Sequence[InputFile], number: int, *, seed: int, counts: PickCounts
-) -> np.ndarray:
-    """Return the places of the records with the least sample hashes, as pick_below() does.
+) -> list[list[Place]]:
+    """Return for each file, in its order, the records that are among those of least sample hash.
 
-    `file` is an index into `files`; ties go to the earlier record. Memory holds at most twice
-    `number` places and a batch.
+    Of records with equal hashes the first are taken.
     """
-    best, limit = _joined([]), np.iinfo(np.uint64).max
-    for index, file in enumerate(files):
-        for places in _places(file, index, seed=seed, counts=counts):
-            best = _joined([best, places[places["hash"] <= limit]])
-            if len(best) > 2 * number:
-                best = _least(best, number)
-                limit = best["hash"].max()
-    best = _least(best, number)
-    return best[np.lexsort((best["offset"], best["file"]))]
+    places = (_places(file, index, seed=seed, counts=counts) for index, file in enumerate(files))
+    by_file: list[list[Place]] = [[] for _ in files]
+    for place in heapq.nsmallest(number, itertools.chain.from_iterable(places)):
+        by_file[place.file].append(place)
+    return [sorted(chosen, key=lambda place: place.offset) for chosen in by_file]
 
 
-def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
+def write_picked(file: InputFile, places: Sequence[Place], path: Path) -> None:
     """Write the records at some places of a file as a JSON array, each with its original bytes.
 
     Raises:
@@ -206,41 +207,31 @@ def write_picked(file: InputFile, places: np.ndarray, path: Path) -> None:
     with atomic_write(path) as handle, open_input(file.path) as source:
         handle.write(b"[")
         before = b"\n"
-        for offset, length in zip(places["offset"], places["length"], strict=True):
-            source.seek(offset)
-            handle.write(before + source.read(length))
+        for place in places:
+            source.seek(place.offset)
+            handle.write(before + source.read(place.length))
             before = b",\n"
         handle.write(b"\n]\n")
         if path.exists() and crc32c(path) != handle.entry.crc32c:
             raise UserError(
-                f"{path} already exists and holds other documents; remove the folder or choose "
-                "another --output."
+                f"{path} already exists with other documents; remove the folder or choose another "
+                "--output."
             )
 
 
-def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> Iterator[np.ndarray]:
-    """Yield the places of all records of a file, in batches."""
+def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> Iterator[Place]:
+    """Yield the places of all records of a file."""
     (split,) = split_file(file, file.bytes, form="json")
     # Only places are needed, and each file is one split, so no text field is required.
     reader = iter(open_reader(split, InputFormat()))
     while items := list(itertools.islice(reader, _BATCH)):
         spans = [(item.offset, item.length) for item in items if isinstance(item, Record)]
-        places = np.zeros(len(spans), _PLACES)
-        if spans:
-            places["offset"], places["length"] = np.array(spans).T
-        places["file"] = index
-        places["hash"] = sample_hashes(file.source, file.relative, places["offset"], seed=seed)
         counts.records += len(spans)
         counts.damages += len(items) - len(spans)
-        yield places
-
-
-def _least(places: np.ndarray, number: int) -> np.ndarray:
-    return places[np.lexsort((places["offset"], places["file"], places["hash"]))[:number]]
-
-
-def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
-    return np.concatenate([np.zeros(0, _PLACES), *parts])
+        offsets = np.array([offset for offset, _ in spans], np.int64)
+        hashes = sample_hashes(file.source, file.relative, offsets, seed=seed).tolist()
+        for value, (offset, length) in zip(hashes, spans, strict=True):
+            yield Place(value, index, offset, length)
 
 
 def _rank(relative: str, seed: int) -> bytes:
@@ -262,8 +253,8 @@ def _check_names(files: Sequence[InputFile]) -> None:
     for file in files:
         if ".." in PurePosixPath(file.relative).parts:
             raise UserError(
-                f"The input file {file.path} was found through '..' behind a wildcard, so that its "
-                "place in the output is not known; give --input without '..'."
+                f"The input file {file.path} was found through '..' after a wildcard, so its place "
+                "in the output is unknown; give --input without '..'."
             )
 
 

@@ -105,7 +105,13 @@ class DocumentBatcher:
         firsts = np.cumsum(counts) - counts
         ordinals = (np.arange(len(documents)) - np.repeat(firsts, counts)).astype(np.int32)
         files = _files_of(pieces, counts)
-        order, holdout = self._hashes(pieces, files, positions=positions, ordinals=ordinals)
+        order, holdout = document_hashes(
+            [(piece.split.source, piece.split.relative) for piece in pieces],
+            files,
+            positions=positions,
+            ordinals=ordinals,
+            seed=self._options.seed,
+        )
         columns = [
             pa.array(positions),
             pa.array(lengths),
@@ -128,27 +134,6 @@ class DocumentBatcher:
         batch = batch.append_column(PATH, pa.DictionaryArray.from_arrays(files, paths))
         reasons = pa.array([document.reason for document in documents], pa.string())
         return batch, reasons
-
-    def _hashes(
-        self,
-        pieces: Sequence[BatchPiece],
-        files: np.ndarray,
-        *,
-        positions: np.ndarray,
-        ordinals: np.ndarray,
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the order and holdout hashes; `files` has the index of each document's piece."""
-        order, holdout = (np.empty(len(files), np.uint64) for _ in range(2))
-        seed = self._options.seed
-        edges = np.searchsorted(files, np.arange(len(pieces) + 1)).tolist()
-        for piece, (start, end) in zip(pieces, itertools.pairwise(edges), strict=True):
-            name = piece.split.source, piece.split.relative
-            at = positions[start:end]
-            order[start:end] = order_hashes(
-                *name, positions=at, ordinals=ordinals[start:end], seed=seed
-            )
-            holdout[start:end] = holdout_hashes(*name, at, seed=seed)
-        return order, holdout
 
     def _documents(self, item: Record | Damage, split: FileSplit) -> Sequence[Document]:
         if isinstance(item, Damage):
@@ -181,6 +166,32 @@ class DocumentBatcher:
         if not name:
             return pa.repeat(pa.scalar(empty, data_type), len(documents))
         return pa.array([document.provenance.get(name, empty) for document in documents], data_type)
+
+
+def document_hashes(
+    names: Sequence[tuple[str, str]],
+    files: np.ndarray,
+    *,
+    positions: np.ndarray,
+    ordinals: np.ndarray,
+    seed: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the order and holdout hashes (uint64) of documents.
+
+    Args:
+        names: The source and relative path of each file.
+        files: The index in `names` of each document's file.
+        positions: The position of each document's record.
+        ordinals: The number of each document among those of its record.
+        seed: The seed of the hashes.
+    """
+    order, holdout = (np.empty(len(files), np.uint64) for _ in range(2))
+    for index, name in enumerate(names):
+        mask = files == index
+        at = positions[mask]
+        order[mask] = order_hashes(*name, positions=at, ordinals=ordinals[mask], seed=seed)
+        holdout[mask] = holdout_hashes(*name, at, seed=seed)
+    return order, holdout
 
 
 def _files_of(pieces: Sequence[BatchPiece], counts: Sequence[int]) -> np.ndarray:

@@ -17,11 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from pipelines.corpus.batcher import BATCH_BYTES, BATCH_RECORDS
+from pipelines.corpus.batcher import BATCH_BYTES, BATCH_RECORDS, document_hashes
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
 from pipelines.read.files import NAME as SOURCE_NAME
-from pipelines.segments.identity import holdout_hashes, order_hashes
 from pipelines.segments.rows import (
     CATEGORICAL,
     CLEAN,
@@ -288,20 +287,14 @@ class RowBatcher:
         }
 
     def _hashes(self, columns: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the columns order and holdout, computed file by file."""
-        num = len(columns["text"])
-        order, holdout = np.zeros(num, np.uint64), np.zeros(num, np.uint64)
-        files = list(
-            zip(*(columns[name].to_pylist() for name in (SOURCE.name, PATH.name)), strict=True)
-        )
+        """Return the columns order and holdout."""
+        named = zip(*(columns[name].to_pylist() for name in (SOURCE.name, PATH.name)), strict=True)
+        numbers: dict[tuple[str, str], int] = {}
+        files = np.array([numbers.setdefault(name, len(numbers)) for name in named])
         positions, ordinals = (columns[name].to_numpy() for name in ("position", "ordinal"))
-        for source, path in dict.fromkeys(files):
-            mask = np.array([one == (source, path) for one in files])
-            places, numbers = positions[mask], ordinals[mask]
-            order[mask] = order_hashes(
-                source, path, positions=places, ordinals=numbers, seed=self.seed
-            )
-            holdout[mask] = holdout_hashes(source, path, places, seed=self.seed)
+        order, holdout = document_hashes(
+            [*numbers], files, positions=positions, ordinals=ordinals, seed=self.seed
+        )
         return {"order": pa.array(order), "holdout": pa.array(holdout)}
 
 

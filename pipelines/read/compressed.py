@@ -17,7 +17,9 @@ Failure = Literal["truncated", "bad-archive"]
 SUFFIXES = {".gz": "gzip", ".zst": "zstd", ".bz2": "bzip2", ".xz": "xz"}
 """The compression format of each file name extension."""
 
-_MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh", "xz": b"\xfd7zXZ"}
+MAGICS = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd", "bzip2": b"BZh", "xz": b"\xfd7zXZ"}
+"""The first bytes of a file in each compression format."""
+
 _MAGIC_BYTES = 4
 _BLOCK_BYTES = 64 << 10
 _PIECE_BYTES = 16 << 10
@@ -59,7 +61,7 @@ def is_compressed(head: bytes, codec: str) -> bool:
     """Return whether a file with these first bytes may be compressed with a codec."""
     if codec == "zstd" and int.from_bytes(head[:4], "little") in _SKIPPABLE:
         return True
-    magic = _MAGICS[codec]
+    magic = MAGICS[codec]
     return head[: len(magic)] == magic[: len(head)]
 
 

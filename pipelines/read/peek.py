@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from pipelines.read.arrow import arrow_columns
-from pipelines.read.compressed import SUFFIXES, compression, is_compressed
+from pipelines.read.compressed import MAGICS, SUFFIXES, compression, is_compressed
 from pipelines.read.encoding import iconv, other_encoding, wide_encoding
 from pipelines.read.files import open_input, readable
 from pipelines.read.input_format import BuiltinFormat, Format, InputFormat
@@ -30,15 +30,7 @@ HEAD_BYTES = 64 << 10
 """The number of bytes read to detect a file's format; an array has to begin within them."""
 
 _MAGIC_BYTES = 4
-_ARCHIVES = {
-    b"\x1f\x8b": "gzip",
-    b"\x28\xb5\x2f\xfd": "zstd",
-    b"PK\x03\x04": "zip",
-    b"Rar!": "rar",
-    b"BZh": "bzip2",
-    b"\xfd7zXZ": "xz",
-    b"7z\xbc\xaf": "7z",
-}
+_ARCHIVES = {**MAGICS, "zip": b"PK\x03\x04", "rar": b"Rar!", "7z": b"7z\xbc\xaf"}
 _ENDINGS: Mapping[str, BuiltinFormat] = {
     ".jsonl": "jsonl",
     ".jsonlines": "jsonl",
@@ -254,7 +246,7 @@ def foreign_format(head: bytes) -> str | None:
     Args:
         head: The first bytes of the file.
     """
-    for magic, archive in _ARCHIVES.items():
+    for archive, magic in _ARCHIVES.items():
         if head.startswith(magic):
             endings = [ending for ending, codec in SUFFIXES.items() if codec == archive]
             remedy = f" or give it the extension {endings[0]}" if endings else ""

@@ -66,8 +66,8 @@ def test_paths_without_names_are_one_input_below_the_folder_they_share(tmp_path:
         (
             ["a.jsonl", "a.JSONL.xz", "a.b.jsonl", "s/a.jsonl", "x_00", "x_01"],
             [
-                "Files that are probably copies are all read: /a.JSONL.xz and a.jsonl. Remove one "
-                "of each, unless they have different texts."
+                "Files that are probably copies are all read: /a.JSONL.xz and a.jsonl. Remove the "
+                "copies, unless the files have different texts."
             ],
         ),
     ],

@@ -63,7 +63,7 @@ def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
 
 
 def test_only_columns_that_are_needed_are_read(tmp_path: Path) -> None:
-    """Other columns cost nothing, be they too long, and are read if `whole` is given."""
+    """Other columns cost nothing, however long they are, and are read if `all_columns` is set."""
     columns = {
         "text": ["a", "b"],
         "meta": [{"body": "c", "x": 1}, {"body": "d", "x": 2}],
