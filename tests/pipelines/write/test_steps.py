@@ -15,7 +15,7 @@ from tests.pipelines.write.pipes import TOKENIZER
 def test_a_process_loads_a_model_once_and_refuses_another(monkeypatch: pytest.MonkeyPatch) -> None:
     (made,) = Tokenize(TOKENIZER).specs
     assert made.loaded() is made.loaded()
-    other = replace(made, identity="other", known={"tokenizer": "another"})
+    other = replace(made, identity="other", driver_facts={"tokenizer": "another"})
     with pytest.raises(UserError, match=r"this worker has tokenizer \w{64}, the pipeline was made"):
         other.loaded()
     (clean,) = Clean().specs
