@@ -1,7 +1,7 @@
 """Makes toy corpora: a few files or documents of WuDao, the same ones every time.
 
     python -m pipelines.cp_wudao 4                   copy files until build/toy has four
-    python -m pipelines.cp_wudao --documents 1000    the thousand documents of least sample hash
+    python -m pipelines.cp_wudao --documents 1000    the thousand documents with the smallest hashes
     python -m pipelines.cp_wudao --fraction 1%       the documents of pipelines.wudao --sample 1%
 
 The choice depends only on names, positions and the seed. A larger choice contains every smaller
@@ -62,7 +62,7 @@ class Place(NamedTuple):
 
 @dataclass(kw_only=True)
 class PickCounts:
-    """Counts of what was read."""
+    """The numbers of records and of damaged places that were read."""
 
     records: int = 0
     damages: int = 0
@@ -116,7 +116,7 @@ class CopyWudao(Command):
 
 
 def copy_files(files: Sequence[InputFile], output: Path, *, wanted: int, seed: int) -> str:
-    """Copy files until the output holds `wanted`, and return a line saying what it holds."""
+    """Copy files until the output has `wanted` files, and return a line about it."""
     present = _present(output)
     rest = [file for file in files if file.relative not in present]
     chosen = sorted(rest, key=lambda file: _rank(file.relative, seed))
@@ -140,7 +140,7 @@ def copy_documents(
     share: float,
     seed: int,
 ) -> str:
-    """Copy the documents of least sample hash and return a line saying what the output holds.
+    """Copy the documents with the smallest sample hashes, and return a line about the output.
 
     Args:
         files: The files to read.
@@ -187,9 +187,9 @@ def copy_documents(
 def pick_least(
     files: Sequence[InputFile], number: int, *, seed: int, counts: PickCounts
 ) -> list[list[Place]]:
-    """Return for each file, in its order, the records that are among those of least sample hash.
+    """Return, for each file, the records that are among those with the smallest sample hashes.
 
-    Of records with equal hashes the first are taken.
+    The records of a file are in its order. Of records with equal hashes, the first is chosen.
     """
     places = (_places(file, index, seed=seed, counts=counts) for index, file in enumerate(files))
     by_file: list[list[Place]] = [[] for _ in files]

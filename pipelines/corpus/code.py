@@ -1,7 +1,8 @@
 """Hashes of users' code, which may change between two runs.
 
-STAGES_VERSION (versions.py) covers the code of this package. For code of users, the sources of its
-module, and of the modules that it imports from its package, belong to the identity of a dataset.
+STAGES_VERSION (versions.py) covers the code of this package. The sources of a
+user's module, and of the modules that it imports from its package, belong to the identity of a
+dataset.
 """
 
 import ast

@@ -1,4 +1,4 @@
-"""Loads the code of a user that the command line names as MODULE:NAME."""
+"""Loads users' code, which the command line names as MODULE:NAME."""
 
 import re
 from importlib import import_module

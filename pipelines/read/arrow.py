@@ -40,7 +40,7 @@ class ArrowReader(StreamReader):
             yield Damage(row, 0, self.truncation, b"")
 
     def _batches(self, stream: ByteStream) -> Iterator[pa.RecordBatch]:
-        """Yield the batches of a file up to its end or to damage; damage sets `cut`."""
+        """Yield the batches of a file up to its end or to damage, which sets `truncation`."""
         source = StreamFile(stream)
         try:
             with open_arrow(io.BufferedReader(source), self.split.path) as batches:

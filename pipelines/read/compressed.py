@@ -132,7 +132,7 @@ def _behind_zeros(data: bytes, steps: Iterator[bytes]) -> bytes:
 
 
 def _steps(stored: Stored) -> Iterator[bytes]:
-    """Yield the bytes of a file in small steps; a checksum at the end gets a step of its own."""
+    """Yield the bytes of a file in small steps; a checksum at the end is a separate step."""
     while block := stored.read(_BLOCK_BYTES):
         size = _FIRST_BYTES if stored.offset <= _BLOCK_BYTES else _STEP_BYTES
         is_last = stored.offset == stored.size

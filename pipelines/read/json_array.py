@@ -149,7 +149,7 @@ class JsonArrayReader(StreamReader):
         return None if value is None else Record(offset, len(raw), value, raw)
 
     def _value(self, offset: int, *, before: str = "") -> tuple[Any, int | None, bool]:
-        """Return the result of Window.value, or no value if it is nested too deeply."""
+        """Return the result of TextWindow.value, or no value if it is nested too deeply."""
         try:
             return self._window.value(offset, max_bytes=self._max_bytes, before=before)
         except RecursionError:

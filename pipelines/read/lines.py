@@ -1,7 +1,8 @@
 """Reads text: JSON lines, one text per line, or one text per file.
 
-The reader of a split returns the lines that begin in its range, with the complete last line, so
-splits always join. A line ends with a line feed; a carriage return before it is part of the line.
+The reader of a split returns the lines that begin in its range, the last one to its end, so the
+splits of a file contain each line once. A line ends with a line feed; a carriage return before it
+is part of the line.
 Blank lines and a byte order mark are not records.
 """
 

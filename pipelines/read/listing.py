@@ -49,7 +49,7 @@ class Listing:
         return replace(whole, searched=frozenset(searched))
 
     def of_source(self, source: str, folder: str) -> "Listing":
-        """Return a path's listing as part of a source, in a folder of its input or in "" (none)."""
+        """Return the listing as part of a source, with its files in a folder; "": in no folder."""
 
         def moved(file: InputFile) -> InputFile:
             return replace(file, source=source, relative=f"{folder}/{file.relative}".lstrip("/"))

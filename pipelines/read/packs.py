@@ -1,4 +1,4 @@
-"""Packs: runs of small neighbouring files that are mapped together.
+"""Packs: runs of small neighbouring files that are processed together.
 
 An item has a fixed cost, as much as some dozen pages of text: its notes, segments and record are
 files, and each file is synced to disk. So small files of a source with neighbouring paths share an
@@ -16,12 +16,12 @@ from hashlib import blake2b
 from pipelines.read.split import FileSplit
 
 SMALL_BYTES = 1 << 20
-"""The size from which a file is mapped alone, because its text takes far longer than an item."""
+"""The size from which a file is a separate item, because its text takes far longer than an item."""
 
 PACK_FILES = 256
 """The average number of files in a pack: large enough that each file's part of the cost of an item
-is small, and small enough that workers can share some thousand files and that little is mapped
-again after a kill."""
+is small, and small enough that workers can share some thousand files and that little is done again
+after a kill."""
 
 PACK_BYTES = 8 << 20
 """The average number of bytes in a pack; fewer if --split-bytes sets shorter items."""
@@ -37,7 +37,7 @@ def packs(
 
     Args:
         chains: The splits of each file, with files sorted by source and path.
-        split_bytes: The number of bytes that an item should map.
+        split_bytes: The number of bytes that an item should contain.
     """
     pack: list[FileSplit] = []
     size = 0

@@ -40,7 +40,7 @@ _ENDINGS: Mapping[str, BuiltinFormat] = {
     ".arrow": "arrow",
 }
 _BY_COLUMNS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*+"\s*:\s*\{\s*"0"\s*:')
-"""The beginning of {"text": {"0": …"""
+"""Matches the beginning of a table by columns: {"text": {"0": …"""
 _EXPECTED: Mapping[Format, tuple[str, str]] = {
     "json": ("a JSON array of objects", '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8'),
     "jsonl": ("JSON lines", 'an object on each line, for example {"text": ...}, in UTF-8'),
@@ -61,7 +61,7 @@ class Peek:
 
     @cached_property
     def head(self) -> bytes:
-        """The first HEAD_BYTES, unpacked; fewer if the content is shorter.
+        """The first HEAD_BYTES, decompressed; fewer if the content is shorter.
 
         Raises:
             UserError: The file cannot be opened, or is not compressed although its name says so.
@@ -173,7 +173,7 @@ def not_in_format(form: Format, head: bytes, path: str) -> UserError:
 
     Args:
         form: The expected format.
-        head: The first bytes of the file, unpacked.
+        head: The first bytes of the file, decompressed.
         path: The path of the file.
     """
     noun, expected = _EXPECTED[form]

@@ -19,7 +19,7 @@ class RecordReader(ABC):
         self.split = split
         self.input_format = input_format
         self.skips_checksum = False
-        """Whether to read only the table columns that the records need; gives no checksum."""
+        """Whether to read only the needed columns of a table, which leaves its checksum unknown."""
         self.crc32c: int | None = None
         """The checksum of the split's bytes as stored; None until all bytes are read."""
         self.truncation: Reason | None = None

@@ -30,7 +30,7 @@ _NO_VALUE = (ValueError, OverflowError, LookupError)
 
 @dataclass(frozen=True)
 class TableRows:
-    """Turns rows of a table into records; a row with too long a needed value is damage."""
+    """Turns rows of a table into records; a row in which a needed value is too long is damage."""
 
     input_format: InputFormat
 
