@@ -2,8 +2,7 @@
 
 The reader of a split returns the lines that begin in its range, the last one to its end, so the
 splits of a file contain each line once. A line ends with a line feed; a carriage return before it
-is part of the line.
-Blank lines and a byte order mark are not records.
+is part of the line. Blank lines and a byte order mark are not records.
 """
 
 from collections.abc import Iterator

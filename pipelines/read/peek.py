@@ -43,7 +43,7 @@ _BY_COLUMNS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*+"\s*:\s*\{\s*"0"\s*:')
 """Matches the beginning of a table by columns: {"text": {"0": …"""
 _EXPECTED: Mapping[Format, tuple[str, str]] = {
     "json": ("a JSON array of objects", '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8'),
-    "jsonl": ("JSON lines", 'an object on each line, for example {"text": ...}, in UTF-8'),
+    "jsonl": ("a file of JSON lines", 'one object per line, as in {"text": ...}, in UTF-8'),
     "objects": ("a series of JSON objects", "{...}, in UTF-8"),
     "lines": ("lines of text", "UTF-8"),
     "file": ("text", "UTF-8"),
@@ -73,8 +73,8 @@ class Peek:
             magic = handle.read(_MAGIC_BYTES)
             if not is_compressed(magic, codec):
                 raise UserError(
-                    f"The input {path} is not a {codec} archive, although its name says so: it "
-                    f"begins with {magic!r}. Fetch it again, or correct its extension."
+                    f"The input {path} is not compressed with {codec}, as its name says: it begins "
+                    f"with {magic!r}. Fetch it again, or correct its extension."
                 )
             return stream_of(handle, whole_file(handle, path)).read(HEAD_BYTES)
 
@@ -250,7 +250,7 @@ def foreign_format(head: bytes) -> str | None:
         if head.startswith(magic):
             endings = [ending for ending, codec in SUFFIXES.items() if codec == archive]
             remedy = f" or give it the extension {endings[0]}" if endings else ""
-            return f"it is a {archive} archive: unpack it first{remedy}"
+            return f"it is an archive ({archive}): unpack it first{remedy}"
     if head.startswith(b"PAR1"):
         return "it is a Parquet file: give it the extension .parquet"
     if wide := wide_encoding(head):
