@@ -73,8 +73,8 @@ class Peek:
             magic = handle.read(_MAGIC_BYTES)
             if not is_compressed(magic, codec):
                 raise UserError(
-                    f"The input {path} is not compressed with {codec}, as its name says: it begins "
-                    f"with {magic!r}. Fetch it again, or correct its extension."
+                    f"The input {path} is not compressed with {codec}, although its name says "
+                    f"so: it begins with {magic!r}. Fetch it again, or correct its extension."
                 )
             return stream_of(handle, whole_file(handle, path)).read(HEAD_BYTES)
 
