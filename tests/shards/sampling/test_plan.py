@@ -4,15 +4,23 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
+from shards.dataset_commands import Trace
 from shards.sampling.mixture import Blend
 from shards.sampling.plan import BatchSize, SamplingPlan
 
-RUN = SamplingPlan(mixes=(Blend(start=0, data=("wudao",)),), batches=(BatchSize(step=0, size=4),))
+PLAN = SamplingPlan(mixes=(Blend(start=0, data=("wudao",)),), batches=(BatchSize(step=0, size=4),))
 
 
-def test_a_run_is_found_in_its_folder(tmp_path: Path) -> None:
-    RUN.save(tmp_path / "run.json")
-    assert SamplingPlan.load(tmp_path) == SamplingPlan.load(tmp_path / "run.json") == RUN
+def test_a_plan_is_found_in_its_folder(tmp_path: Path) -> None:
+    PLAN.save(tmp_path / "run.json")
+    assert SamplingPlan.load(tmp_path) == SamplingPlan.load(tmp_path / "run.json") == PLAN
+
+
+def test_flags_that_are_whole_numbers() -> None:
+    numbers = {"scatters": 8, "length": 2000, "slack": 3, "steps": 20_000, "seed": -1}
+    flags = "--scatters 8 --length 2k --slack 3 --steps 20k --seed -1"
+    words = ["--data", "wudao", "--batch-size", "4", *flags.split(), "--step", "0"]
+    assert Trace.parse(words, "trace").sampling_plan() == replace(PLAN, **numbers)
 
 
 @given(
@@ -22,6 +30,6 @@ def test_a_run_is_found_in_its_folder(tmp_path: Path) -> None:
 def test_every_position_belongs_to_one_step(sizes: list[int], lengths: list[int]) -> None:
     starts = [0, lengths[0], sum(lengths[:2]), sum(lengths)]
     batches = [BatchSize(step=s, size=n) for s, n in zip(starts, sizes, strict=False)]
-    run = replace(RUN, batches=tuple(batches))
-    steps = [run.step_of(position) for position in range(run.position_of(70))]
-    assert steps == [step for step in range(70) for _ in range(run.batch_size(step))]
+    plan = replace(PLAN, batches=tuple(batches))
+    steps = [plan.step_of(position) for position in range(plan.position_of(70))]
+    assert steps == [step for step in range(70) for _ in range(plan.batch_size(step))]
