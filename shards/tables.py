@@ -129,7 +129,7 @@ def slice_between(sorted_values: np.ndarray, low: int, high: int) -> slice:
 def write_parquet(
     path: AnyPath, tables: Iterable[pa.Table], *, directory: AnyPath
 ) -> tuple[TableEntry, ...]:
-    """Write tables of the dataset as one parquet file, whole or not at all, and return its entry.
+    """Write tables of the dataset as one Parquet file, whole or not at all, and return its entry.
 
     Tables without rows are skipped, except the first. If there are no tables, no file is written
     and the result is empty.

@@ -43,18 +43,18 @@ _LOG = logging.getLogger("corpusmill")
 
 @contextmanager
 def lease_dir(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterator[None]:
-    """Hold a folder while the block runs.
+    """Lock a folder while the block runs.
 
     A process that was suspended for minutes and whose lease was taken over exits at once. It has
     only written whole files, which do no harm.
 
     Args:
-        folder: The folder to hold.
-        shared: Hold it together with other processes that also pass `shared`, instead of alone.
-        wait: Wait without limit while another process holds it.
+        folder: The folder to lock.
+        shared: Share the lock with other processes that also pass `shared`.
+        wait: Wait without limit while another process has locked it.
 
     Raises:
-        UserError: Another process holds the folder.
+        UserError: Another process has locked the folder.
     """
     lease = _Lease(folder, shared=shared)
     with _marked(lease.token):

@@ -25,20 +25,20 @@ LOCK = ".lock"
 def lock_dir(
     folder: AnyPath, *, shared: bool = False, wait: bool = False, flag: str = "--output"
 ) -> Iterator[None]:
-    """Hold the folder for this process while the block runs.
+    """Lock the folder for this process while the block runs.
 
     The lock is `flock` on `folder/.lock`, which always ends with the process. Programs that this
     process starts do not inherit the lock; a forked child does, until it ends. For a URL the
     lock is a lease (lease.py).
 
     Args:
-        folder: The folder to hold.
-        shared: Hold it together with other processes that also pass `shared`, instead of alone.
-        wait: Wait without limit while another process or thread holds it.
+        folder: The folder to lock.
+        shared: Share the lock with other processes that also pass `shared`.
+        wait: Wait without limit while another process or thread has locked it.
         flag: The flag that names the folder, for the error message.
 
     Raises:
-        UserError: Another process holds the folder, or the lock file cannot be locked.
+        UserError: Another process has locked the folder, or the lock file cannot be locked.
     """
     if isinstance(folder, RemotePath):
         with lease_dir(folder, shared=shared, wait=wait):

@@ -167,7 +167,7 @@ class Audit:
         ]
 
     def search(
-        self, wanted: RecordFilter, *, start: int, most: int, seconds: float
+        self, wanted: RecordFilter, *, start: int, limit: int, seconds: float
     ) -> ScanResult[AuditRecord]:
         """Return the wanted records, starting at a row that is counted over all audit tables.
 
@@ -184,7 +184,7 @@ class Audit:
             for group in self._groups(self.tables[AUDIT], wanted, start=start)
             for rows, _ in (self._rows(group, wanted),)
         )
-        found = search(blocks, start=start, total=self.total, most=most, seconds=seconds)
+        found = search(blocks, start=start, total=self.total, limit=limit, seconds=seconds)
         return ScanResult(**{**vars(found), "hits": self._records(found.hits)})
 
     def sample(self, wanted: RecordFilter, *, seconds: float) -> tuple[NDArray[np.float64], int]:

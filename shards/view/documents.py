@@ -42,7 +42,7 @@ def documents(viewer: Viewer, query: Query) -> Page:
     wanted = _wanted(query, columns)
     start = query.number("at", below=max(selection.total, 1))
     found = viewer.shards.search(
-        selection, wanted, start=start, most=PER_PAGE, seconds=viewer.seconds
+        selection, wanted, start=start, limit=PER_PAGE, seconds=viewer.seconds
     )
     match = wanted.match if wanted.column else ""
     return viewer.page(
@@ -64,7 +64,7 @@ def search(viewer: Viewer, query: Query) -> Redirect:
     """Redirect to the documents with a name, or else to those whose texts contain the words."""
     selection, text = selection_of(viewer, query), query.text("q").strip()
     by_name = viewer.shards.search(
-        selection, SearchQuery(name=text), start=0, most=1, seconds=viewer.seconds
+        selection, SearchQuery(name=text), start=0, limit=1, seconds=viewer.seconds
     )
     key = "name" if text and by_name.hits else "words"
     others = {name: value for name, value in query.values.items() if name != "q"}

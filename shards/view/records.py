@@ -32,7 +32,7 @@ SNIPPET = 160
 def records(viewer: Viewer, query: Query) -> Page:
     """Return a page of the wanted records."""
     wanted, start = _filter(viewer, query), query.number("at")
-    found = viewer.audit.search(wanted, start=start, most=_PER_PAGE, seconds=viewer.seconds)
+    found = viewer.audit.search(wanted, start=start, limit=_PER_PAGE, seconds=viewer.seconds)
     return viewer.page(
         "records",
         wanted=wanted,
@@ -52,7 +52,7 @@ def records(viewer: Viewer, query: Query) -> Page:
 def next_record(viewer: Viewer, query: Query) -> Redirect:
     """Redirect to the next wanted record from a row on, or to the list if none is near."""
     wanted, start = _filter(viewer, query), query.number("at")
-    found = viewer.audit.search(wanted, start=start, most=1, seconds=viewer.seconds)
+    found = viewer.audit.search(wanted, start=start, limit=1, seconds=viewer.seconds)
     if found.hits:
         return Redirect(to=address("record", {**vars(wanted), "row": found.hits[0].row}))
     return Redirect(to=address("records", {**vars(wanted), "at": found.at}))

@@ -38,7 +38,7 @@ def search(
     start: int,
     total: int,
     seconds: float,
-    most: int | None = None,
+    limit: int | None = None,
 ) -> ScanResult[Hit]:
     """Return the hits in blocks until there are enough or the time is up.
 
@@ -48,14 +48,14 @@ def search(
         start: The row at which the first block begins.
         total: The number of all rows.
         seconds: The maximum duration of the search.
-        most: The maximum of hits; None: all.
+        limit: The maximum of hits; None: all.
     """
     end = time.monotonic() + seconds
     found: ScanResult[Hit] = ScanResult(start=start, at=start, total=total)
     for after, hits in blocks:
         for row, hit in hits:
             found.hits.append(hit)
-            if len(found.hits) == most:
+            if len(found.hits) == limit:
                 found.at = row + 1
                 return found
         found.at = after

@@ -196,7 +196,7 @@ class ShardSearch:
         return list(dict.fromkeys(name for shard in shards for name in _text_columns(shard)))
 
     def search(
-        self, selection: DocumentSet, wanted: SearchQuery, *, start: int, most: int, seconds: float
+        self, selection: DocumentSet, wanted: SearchQuery, *, start: int, limit: int, seconds: float
     ) -> ScanResult[FoundDocument]:
         """Return the wanted documents of a selection from a number on.
 
@@ -205,7 +205,7 @@ class ShardSearch:
             DamageError: A file is damaged.
         """
         blocks = self._blocks(selection, wanted, wanted.needle, start=start)
-        return search(blocks, start=start, total=selection.total, most=most, seconds=seconds)
+        return search(blocks, start=start, total=selection.total, limit=limit, seconds=seconds)
 
     def _blocks(
         self, selection: DocumentSet, wanted: SearchQuery, needle: bytes, *, start: int

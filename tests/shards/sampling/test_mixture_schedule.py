@@ -30,21 +30,25 @@ def test_golden_draws_per_period(weights: list[float], draws: list[int]) -> None
     assert draws_per_period(weights).tolist() == draws
 
 
-def errors(quotas: MixtureSchedule, scatter: int, draws: int) -> float:
+def errors(schedule: MixtureSchedule, scatter: int, draws: int) -> float:
     """Return the largest |drawn - t·w| of any stream before draw t, t up to `draws`."""
     times = np.arange(draws + 1)
-    counts = quotas.counts(times, np.full(draws + 1, scatter))
-    share = quotas.draws_per_period / quotas.period
+    counts = schedule.counts(times, np.full(draws + 1, scatter))
+    share = schedule.draws_per_period / schedule.period
     return float(np.abs(counts - times[:, None] * share).max())
 
 
 @given(st.lists(st.integers(0, 300), min_size=1, max_size=40).filter(any), st.integers(0, 99))
 def test_shares_hold_for_any_weights(weights: list[int], seed: int) -> None:
-    quotas = MixtureSchedule(weights, 3, seed=seed)
+    schedule = MixtureSchedule(weights, 3, seed=seed)
     for scatter in range(3):
-        assert errors(quotas, scatter, min(2 * quotas.period, 500)) < 2
-    streams, _ = quotas.stream_and_nth(np.arange(quotas.period), np.zeros(quotas.period, np.int64))
-    assert np.bincount(streams, minlength=len(weights)).tolist() == quotas.draws_per_period.tolist()
+        assert errors(schedule, scatter, min(2 * schedule.period, 500)) < 2
+    streams, _ = schedule.stream_and_nth(
+        np.arange(schedule.period), np.zeros(schedule.period, np.int64)
+    )
+    assert (
+        np.bincount(streams, minlength=len(weights)).tolist() == schedule.draws_per_period.tolist()
+    )
 
 
 @given(

@@ -43,10 +43,10 @@ def data(original: Path, tmp_path: Path) -> Path:
 
 
 def run_on(*data: str, scatters: int = 1) -> SamplingPlan:
-    mixes = (Blend(start=0, data=data),)
+    blends = (Blend(start=0, data=data),)
     batches = (BatchSize(step=0, size=4),)
     return SamplingPlan(
-        mixes=mixes, batches=batches, scatters=scatters, length=32, seed=5, followed=0
+        mixes=blends, batches=batches, scatters=scatters, length=32, seed=5, followed=0
     )
 
 
@@ -176,7 +176,11 @@ def test_a_run_is_resumed_with_its_switches(data: Path) -> None:
     unlike = replace(given, mixes=(Blend(start=0, data=(f"{data}@2",)),))
     assert resume_plan(unlike, saved) == unlike
     assert [start for start, _ in manifest_versions(saved)] == [0, 40, 60]
-    assert [manifest_numbers(era)[str(data)] for _, era in manifest_versions(saved)] == [1, 2, 3]
+    assert [manifest_numbers(version)[str(data)] for _, version in manifest_versions(saved)] == [
+        1,
+        2,
+        3,
+    ]
     assert same_until(saved, before_later_switches(saved, 59), 60)
     assert not same_until(saved, before_later_switches(saved, 59), 61)
 

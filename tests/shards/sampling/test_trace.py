@@ -14,9 +14,9 @@ from tests.shards.windows import read_window
 
 
 def run_on(directory: Path, **values: object) -> SamplingPlan:
-    mix = Blend(start=0, data=(f"{directory}:news=3", f"{directory}:books=1"))
+    blend = Blend(start=0, data=(f"{directory}:news=3", f"{directory}:books=1"))
     batches = (BatchSize(step=0, size=8), BatchSize(step=20, size=4))
-    run = SamplingPlan(mixes=(mix,), batches=batches, scatters=2, length=512, seed=7)
+    run = SamplingPlan(mixes=(blend,), batches=batches, scatters=2, length=512, seed=7)
     return replace(run, **values)
 
 
