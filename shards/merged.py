@@ -199,7 +199,7 @@ def min_shards(tokens: np.ndarray, limit: int) -> int:
 
     Args:
         tokens: int64[n], the tokens in each of n even bins of the order.
-        limit: The most tokens per shard; at least those of the longest document.
+        limit: The maximum number of tokens per shard; at least those of the longest document.
     """
     shards = 1
     while shards < len(tokens) and tokens.reshape(shards, -1).sum(axis=1).max() > limit:
@@ -209,7 +209,8 @@ def min_shards(tokens: np.ndarray, limit: int) -> int:
 
 
 SIGNATURE_BYTES = 64 << 20
-"""The most bytes in a file of signatures, unless that takes more than MANY_FILES files."""
+"""The maximum number of bytes in a file of signatures, unless that takes more than MANY_FILES
+files."""
 
 MANY_FILES = 512
 """The number of files above which files grow instead, up to MAX_GROWTH times as large."""

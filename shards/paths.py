@@ -20,16 +20,16 @@ _PART = r"(?!\.{1,2}(?:/|\Z))[^/\\\x00-\x1f\x7f\ud800-\udfff]+"
 _RELATIVE = re.compile(rf"{_PART}(?:/{_PART})*")
 
 _MAX_CHARS = 1000
-"""The most characters of a path: several times more than any path here needs, and less than a file
-system allows."""
+"""The maximum number of characters of a path: several times more than any path here needs, and less
+than a file system allows."""
 
 _SOURCE = re.compile(r"[A-Za-z0-9_](?:[A-Za-z0-9_.-]*[A-Za-z0-9_-])?")
 """ASCII alone: letters of other alphabets have several spellings that look the same (NFC, NFD), are
 percent-encoded in URLs, and every file system compares them differently."""
 
 _MAX_SOURCE_CHARS = 100
-"""The most characters of a source: a file name has at most 255 bytes and contains more than the
-source."""
+"""The maximum number of characters of a source: a file name has at most 255 bytes and contains more
+than the source."""
 
 FOLDERS = ("audit", "dropped", "rejects", "signatures")
 """The folders of a generation besides those of sources."""

@@ -1,4 +1,4 @@
-"""Draws docs/images/report.png: the top of the report of a run on the built-in sample.
+"""Draws docs/images/report.png: the top of the report of a run on the bundled sample.
 
 python -m tests.pictures
 """

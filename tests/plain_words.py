@@ -68,6 +68,15 @@ PHRASES = {
     r"\bno part of\b": "not part of",
     rf"(?<!there )\b(?:is|are|was|were) no (?:{_NAMED})s?\b": "is not a …",
     r"\b(?:nothing|none) but\b|\bbut for\b": "only, except",
+    r"(?:^|(?<=[.:;] ))the (?:most|least|fewest) \w+s\b(?! (?:are|have)\b)": (
+        "maximum, minimum number of"
+    ),
+    r"\b(?:least|greatest) (?:length|mean|number|score|share|size|value)\b": "minimum, maximum",
+    r"\bdecides? (?:the |its |their )?bytes\b": "affect the bytes",
+    rf"\bone an? (?:{_COUNTED})\b": "one per …",
+    r"\bas of (?:pipelines|trainer|_)": "as for",
+    r"\bundisturbed\b": "uninterrupted",
+    r"\bbuilt-in sample\b": "bundled sample",
     "您": "不用“您”",
     "词元": "token",
     "世代": "代",

@@ -20,6 +20,8 @@ from tests import plain_words
         ('print("10 rows a shard")', "rows a shard"),
         ('"""Shards of so many tokens."""', "so many"),
         ('"""There are so many tokens that it fails."""', None),
+        ('"""The most tokens of a shard."""', "The most tokens"),
+        ('"""Whether the most common word is long."""', None),
         ('names = ["beside"]', None),
         ("MOST_ROWS = 1", "MOST_ROWS"),
     ],

@@ -24,7 +24,7 @@ FINETUNE = CONFIGS / "finetune"
 """The recipes of trainer.finetune."""
 
 _MAX_SHOWN = 60
-"""The most characters of a value in a message."""
+"""The maximum number of characters of a value in a message."""
 BF16, FP16, FP32 = "bf16", "fp16", "fp32"
 AUTO = "auto"
 

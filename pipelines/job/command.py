@@ -121,7 +121,7 @@ def completed(options: Options, spec: CorpusSpec) -> Options:
     if not options.input and spec.sample is None:
         raise UserError(
             f"--input is missing: name the files of {spec.name}, a folder, a glob or a URL. "
-            f"({called('wudao')} runs on a built-in sample.)"
+            f"({called('wudao')} runs on a bundled sample.)"
         )
     if options.input and not options.tokenizer:
         raise UserError(

@@ -1,7 +1,7 @@
 """ProcessSplits: reads a split, judges it batch by batch and writes it as segments.
 
 An item maps a split of a large file, or many small files (packs.py). Its record is written last;
-the name of the record is a fingerprint of everything that decides the bytes of the segments, so a
+the name of the record is a fingerprint of everything that affects the bytes of the segments, so a
 later run finds it and skips the item.
 """
 
@@ -55,7 +55,7 @@ class Job:
     corpora: Mapping[str, Corpus]
     """The corpus of each source."""
     versions: Mapping[str, str]
-    """The versions that decide bytes, as the driver has them."""
+    """The versions that affect bytes, as the driver has them."""
     run: str = ""
     """Identifies this run of the driver."""
 
@@ -194,7 +194,7 @@ def record_names(
     Args:
         items: The splits of each.
         corpus: The corpus of their source.
-        versions: The versions that decide bytes.
+        versions: The versions that affect bytes.
         fingerprints: Fingerprints instead of the options that are paths.
     """
     shared = {

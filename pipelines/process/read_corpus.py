@@ -68,7 +68,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         Args:
             corpus: A corpus of this or another package ("wudao"), or the module that holds one.
             input: Path, URL or glob, or several, as --input takes them; or paths by their names;
-                none for the corpus's built-in sample.
+                none for the corpus's bundled sample.
             options: Options of the corpus by the names of their flags, with `_` for `-`.
 
         Raises:

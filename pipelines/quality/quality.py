@@ -53,7 +53,8 @@ from pipelines.quality.words import (
 from shards.errors import UserError
 
 BATCH_CHARACTERS = 1 << 19
-"""The most characters measured at once: more leave the processor's cache, fewer pay for calls."""
+"""The maximum number of characters measured at once: more leave the processor's cache, fewer pay
+for calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

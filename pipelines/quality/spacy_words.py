@@ -588,7 +588,7 @@ def _is_address(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     while scheme < end and codes[scheme] == _PLUS:
         scheme = _host_end(codes, scheme + 1, end, rules)
     if scheme + 2 < end and codes[scheme] == _COLON and codes[scheme + 1] == _SLASH:
-        if codes[scheme + 2] != _SLASH or scheme - start < 2:  # noqa: PLR2004  its least length
+        if codes[scheme + 2] != _SLASH or scheme - start < 2:  # noqa: PLR2004  its minimum length
             return _MAYBE
         host, last = scheme + 3, _host_end(codes, scheme + 3, end, rules)
     after = codes[last] if last < end else np.uint32(_SLASH)

@@ -234,7 +234,7 @@ class Spans:
         """Return the parts of each range, by range.
 
         Args:
-            feeds: The least number of line feeds that divide them; 0: each line feed does.
+            feeds: The minimum number of line feeds that divide them; 0: each line feed does.
         """
         codes, offsets = self.characters.codes, np.zeros(len(self.starts) + 1, np.int64)
         most = len(self.starts) + np.count_nonzero(codes == _LINE_FEED)

@@ -19,7 +19,7 @@ _BEYOND_BYTES = 64 << 10
 class JsonLinesReader(StreamReader):
     """Reads the objects on the lines that begin in a split.
 
-    Memory holds one block and one line of the greatest length.
+    Memory holds one block and one line of the maximum length.
     """
 
     block_bytes = 256 << 10

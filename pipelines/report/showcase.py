@@ -62,7 +62,7 @@ def showcase(
         index: The segments.
         merged: Of all shards, by source.
         output: The dataset's folder, which still holds its segments.
-        quality: The rules of the run, to say which one a document broke, and with which figure.
+        quality: The rules of the run, to name the rule that a document broke, and its figure.
     """
     chosen: dict[str, SourceExamples] = {}
     for segment in index.segments:

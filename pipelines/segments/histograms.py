@@ -32,7 +32,7 @@ def bins_of(values: np.ndarray) -> np.ndarray:
 
 
 def edges_of(number: int) -> tuple[float, float]:
-    """Return the least value of a bin and the least of the next one."""
+    """Return the smallest value of a bin and that of the next bin."""
     if number < PER_UNIT:
         return number / PER_UNIT, (number + 1) / PER_UNIT
     if number == PER_UNIT:

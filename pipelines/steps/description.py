@@ -20,7 +20,7 @@ class StepsInfo:
     fingerprints: Mapping[str, Any]
     """Fingerprints of files and models, instead of the options that are their paths."""
     library_versions: Mapping[str, str]
-    """The libraries that decide bytes, with their versions."""
+    """The libraries that affect bytes, with their versions."""
     tokenizer: TokenizerEntry
     vocabulary: pa.Table
     """The vocabulary that shards.vocabulary writes."""

@@ -39,7 +39,7 @@ class Step(ABC):
     fingerprints: Mapping[str, Any] = MappingProxyType({})
     """Fingerprints of files and models, by the option whose path or name they replace."""
     library_versions: Mapping[str, str] = MappingProxyType({})
-    """The libraries that decide bytes, with their versions."""
+    """The libraries that affect bytes, with their versions."""
     measure_only: bool = False
     """Whether it only notes the reasons of rows that go: the next step measures those too."""
 

@@ -55,8 +55,8 @@ def take_steps(options: Options, *, run: str) -> "StepPipeline":
     """Return the chain of a run, and keep it no longer: its models go when the caller lets it go.
 
     Args:
-        options: As of `load_steps`.
-        run: As of `load_steps`.
+        options: The same as for `load_steps`.
+        run: The same as for `load_steps`.
     """
     chain = load_steps(options, run=run)
     _load_steps.cache_clear()
@@ -149,7 +149,7 @@ class StepPipeline:
 
     @property
     def library_versions(self) -> Mapping[str, str]:
-        """The libraries that decide bytes, with their versions."""
+        """The libraries that affect bytes, with their versions."""
         return {
             name: library_version
             for step in self.steps

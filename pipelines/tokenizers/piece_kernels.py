@@ -17,7 +17,7 @@ FREE = -1
 FACTOR = 0x9E3779B185EBCA87
 """An odd number that spreads pairs over the table (a prime of xxHash)."""
 MAX_PART = 256
-"""The most symbols of a part: joining takes time by the square of them."""
+"""The maximum number of symbols of a part: joining takes time by the square of them."""
 READING, LEFT, RIGHT, SYMBOL = range(4)
 """The columns of PieceTables.characters."""
 

@@ -79,7 +79,7 @@ class ExportSettings:
     prefix: str = ""
     """The prefix of file names, for formats that have one."""
     tokens_per_file: int = 0
-    """The most tokens per file, for formats that do not write one file per shard."""
+    """The maximum number of tokens per file, for formats that do not write one file per shard."""
     copy: bool = False
     """Whether every file is a copy instead of a link to a shard."""
 

@@ -22,7 +22,8 @@ from shards.sampling.mixture import Blend, check_tokenizers, parse_blend
 from shards.storage.files import write_json
 
 _MAX_SHARDS = 32_766
-"""The most shards in a blend: megatron-core numbers them with an int16 (BlendedDataset)."""
+"""The maximum number of shards in a blend: megatron-core numbers them with an int16
+(BlendedDataset)."""
 
 _KEYS = {TRAIN: "train", VALIDATION: "valid"}
 

@@ -56,7 +56,8 @@ def draws_of_all(weights: Sequence[Fraction], *, period: int) -> list[int]:
 
     Args:
         weights: at least one is above 0.
-        period: the most draws in a period, up to 2^16; at least 4 times the number of weights.
+        period: the maximum number of draws in a period, up to 2^16, and at least 4 times the number
+            of weights.
     """
     whole = _whole(weights)
     least = -(-2 * sum(whole) // period)

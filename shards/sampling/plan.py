@@ -68,7 +68,7 @@ class SamplingPlan:
     """Number of tokens by which a window boundary may move to the end of a text, with glm. Default:
     1/32 of a window."""
     max_epochs: Mapping[str, float] = field(default_factory=dict)
-    """The most epochs over text in all `steps`, by DIR or DIR:SOURCE."""
+    """The maximum number of epochs over text in all `steps`, by DIR or DIR:SOURCE."""
     steps: int | None = option(None, type=count, metavar="N")
     """Number of steps; --max-epochs requires it."""
     followed: int | None = None

@@ -49,7 +49,7 @@ class WindowSpec:
 
     kind: Literal["glm", "causal"]
     length: int
-    """L: the most tokens of the shard in a window."""
+    """L: the maximum number of tokens of the shard in a window."""
     slack: int = 0
     """How many tokens past its nominal position a cut may be."""
     num_cls: int = 0
@@ -69,7 +69,7 @@ class WindowSpec:
 
     @property
     def positions(self) -> int:
-        """The most tokens of an assembled window, its `[CLS]` tokens included."""
+        """The maximum number of tokens of an assembled window, its `[CLS]` tokens included."""
         return self.length + self.num_cls
 
 

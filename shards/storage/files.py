@@ -249,7 +249,8 @@ def read_json(path: AnyPath) -> Any:  # JSON may have any shape; the caller chec
 
 
 _MAX_DEPTH = 64
-"""The most levels of nested lists and objects: ten times as many as any file of ours has."""
+"""The maximum number of levels of nested lists and objects: ten times as many as any file of ours
+has."""
 
 _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 

@@ -29,7 +29,7 @@ PART_TOKENS = 2048
 """The number of tokens of a document on one page."""
 
 _MAX_JOINED = 8
-"""The most tokens that make up one character."""
+"""The maximum number of tokens that make up one character."""
 
 _ORIGIN = ("path", "position", "ordinal")
 """Columns that a document and its record share, besides the order."""

@@ -5,7 +5,7 @@ from collections.abc import Collection
 from urllib.parse import parse_qsl, urlsplit
 
 MAX_CHARACTERS = 8192
-"""The most characters of an address."""
+"""The maximum number of characters of an address."""
 
 _MAX_VALUES = 32
 _MAX_DIGITS = 18

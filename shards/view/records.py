@@ -20,13 +20,13 @@ from shards.view.viewer import Viewer
 _PER_PAGE = 50
 _MAX_SIMILAR = 50
 _MAX_CHARACTERS = 100_000
-"""The most characters of a text that a page shows."""
+"""The maximum number of characters of a text that a page shows."""
 _RAW_BYTES = 16 * 1024
 _HEX_BYTES = 1024
 _MAX_ORDER = 2**64
 _COLUMNS = ("source", "language", "group", "bytes", "tokens")
 SNIPPET = 160
-"""The most characters, or bytes, of a text that a list shows."""
+"""The maximum number of characters, or bytes, of a text that a list shows."""
 
 
 def records(viewer: Viewer, query: Query) -> Page:

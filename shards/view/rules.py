@@ -9,7 +9,7 @@ from shards.view.viewer import Viewer
 
 OTHER_LANGUAGES = "*"
 _THRESHOLD = "language_threshold"
-"""The option that sets the least score of a language."""
+"""The option that sets the minimum score of a language."""
 
 
 class ReportedRule(NamedTuple):

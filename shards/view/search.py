@@ -32,7 +32,7 @@ _BLOCK_ROWS = 1 << 18
 _BLOCK_TOKENS = 1 << 20
 _OPEN_SHARDS = 32
 _MAX_WORDS = 500
-"""The most characters of the words to search for."""
+"""The maximum number of characters of the words to search for."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""kill -9 on a Flink cluster: the job finishes by itself, with the bytes of an undisturbed run.
+"""kill -9 on a Flink cluster: the job finishes by itself, with the bytes of an uninterrupted run.
 
 Guarantee: `kill -9` of a worker or machine of a Flink cluster changes no byte.
 """

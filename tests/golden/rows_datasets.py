@@ -1,4 +1,4 @@
-"""Rows on the built-in sample, readers, corpora, appending, removing and exporting."""
+"""Rows on the bundled sample, readers, corpora, appending, removing and exporting."""
 
 from tests.golden import corpora
 from tests.golden.row import Command, Row
@@ -32,7 +32,7 @@ _SHAPED = (
 _READERS = (
     Row(
         name="sample",
-        about="the built-in sample in several splits and shards, and the commands that show it",
+        about="the bundled sample in several splits and shards, and the commands that show it",
         commands=(
             "pipelines.wudao --output data --shard-tokens 8192 --split-bytes 4096",
             "shards inspect data",

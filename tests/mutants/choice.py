@@ -23,13 +23,15 @@ _LONGEST = 60.0
 """Tests that take more seconds are not run against faults."""
 
 _ROW = 1.0
-"""The most seconds that a refusal counts; the first one of a process also loads libraries."""
+"""The maximum number of seconds that a refusal counts; the first one of a process also loads
+libraries."""
 
 _STEPS = 3
 """The length of chains of imports that are followed to a module; kernels call kernels."""
 
 _MOST = 400
-"""The most tests that run against one fault; collecting more would take longer than they run."""
+"""The maximum number of tests that run against one fault; collecting more would take longer than
+they run."""
 
 
 @dataclass

@@ -122,7 +122,7 @@ TRAIN_CLASSIFIER = (
     "--output a.bin --corpus wudao --text-field body",
 )
 
-# pipelines.cp_wudao, on the built-in sample.
+# pipelines.cp_wudao, on the bundled sample.
 COPY = (
     "",
     "0",

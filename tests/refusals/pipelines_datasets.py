@@ -67,10 +67,10 @@ OPTIONS = (
     "--filter rules:none",
     "--decontaminate bench.txt",
 )
-"""Options that decide bytes; the dataset was built without them."""
+"""Options that affect bytes; the dataset was built without them."""
 
 SAME = "--workers 2 --max-reject-rate 0.5 --skip-unreadable --keep-segments"
-"""Options that do not decide bytes."""
+"""Options that do not affect bytes."""
 
 more = all_of(
     dataset,

@@ -66,7 +66,7 @@ def put_dataset(
         directory: Its folder.
         shards: Arguments of `put_shard` by path: GENERATION/SOURCE/NUMBER or validation-NUMBER.
         corpus: Its name.
-        fields: As of `manifest_of`: pieces, special and what the first generation has besides.
+        fields: Passed to `manifest_of`: pieces, special, further keys of the first generation.
     """
     found: dict[str, dict[str, dict[str, list[ShardEntry]]]] = {}
     for path, given in shards.items():

@@ -2,8 +2,8 @@
 
 The seed and its number alone decide a case: corpora in all formats with invalid records, options,
 engines, kills, damage, full disks, and further commands. The datasets are compared with an oracle
-in plain Python, which was written from docs/, and with an undisturbed run. A failing case keeps its
-folder, and the soak prints the command that repeats it.
+in plain Python, which was written from docs/, and with an uninterrupted run. A failing case keeps
+its folder, and the soak prints the command that repeats it.
 """
 
 import argparse

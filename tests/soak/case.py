@@ -129,7 +129,7 @@ class Case:
         return done
 
     def undisturbed(self, words: Sequence[object]) -> dict[str, str]:
-        """Return `hashes_and_figures` of the dataset that an undisturbed run builds.
+        """Return `hashes_and_figures` of the dataset that an uninterrupted run builds.
 
         The run has the sizes of the product, because these change no byte. The sizes of segments
         are an exception: they decide the number of shards, unless --shards gives it, and with

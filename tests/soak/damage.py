@@ -86,7 +86,7 @@ def damage_work(case: Case) -> None:
 
 
 def finish(case: Case, scenario: Scenario, output: Path, expected: dict[str, str]) -> None:
-    """Repeat a command; the dataset must have the bytes of an undisturbed run."""
+    """Repeat a command; the dataset must have the bytes of an uninterrupted run."""
     case.succeed(*flags_of(scenario, output=output))
     check_equal("bytes after the disturbance", hashes_and_figures(output), expected)
     left = [path for path in output.rglob(".tmp-*")]

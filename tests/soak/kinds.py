@@ -1,7 +1,7 @@
 """The kinds of cases: functions of a Case, which raise an exception to fail.
 
 Guarantee: After `kill -9` at any moment, or on a disk that was full, the same command finishes with
-the bytes of an undisturbed run.
+the bytes of an uninterrupted run.
 """
 
 import json
@@ -35,7 +35,7 @@ class Kind:
     """Whether the case runs in its own mount namespace."""
 
 
-# --- undisturbed runs
+# --- uninterrupted runs
 
 
 def made(case: Case, scenario: Scenario) -> tuple[Path, OracleState]:

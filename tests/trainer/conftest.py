@@ -22,5 +22,5 @@ def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TrainCo
 
 @pytest.fixture(scope="session")
 def tokenizer() -> TextTokenizer:
-    """Return that of the built-in sample."""
+    """Return that of the bundled sample."""
     return TextTokenizer(TOKENIZER)

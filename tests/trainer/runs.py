@@ -74,7 +74,7 @@ class Trial:
         return ("--deepspeed", self.folder / f"zero{stage}.json")
 
     def once(self, *flags: object, world: int = 1, **more: Any) -> Path:
-        """Return the folder of an undisturbed run, made once for its flags."""
+        """Return the folder of an uninterrupted run, made once for its flags."""
         name = "-".join(["whole", str(world), *map(str, flags)]).replace("/", "_")
         if not (self.folder / name).exists():
             self.run(*flags, "--save", self.folder / name, world=world, **more)

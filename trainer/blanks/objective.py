@@ -160,7 +160,7 @@ class BlankInfilling:
 
     @property
     def max_length(self) -> int:
-        """The most tokens of a row: n + 2 max(1, 15 % of n), rounded up to a multiple of 64.
+        """The maximum length of a row: n + 2 max(1, 15 % of n), rounded up to a multiple of 64.
 
         Each blank adds its `[MASK]` and `sop`, and there are most blanks if each covers one token
         of the budget. A text to generate has n + 2 tokens.

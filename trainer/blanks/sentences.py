@@ -59,7 +59,7 @@ def choose_sentences(sentences: BlankSpans, budgets: Integers, rng: SampleRng) -
 
     Args:
         sentences: the candidates.
-        budgets: the least number of tokens to cover in each row, as far as the sentences suffice.
+        budgets: the minimum number of tokens to cover in each row, as far as the sentences suffice.
         rng: the random numbers of the batch.
     """
     if not len(sentences.rows):

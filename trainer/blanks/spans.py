@@ -98,7 +98,7 @@ def choose_token_spans(
         budgets: the number of tokens to cover in each row, 1 or more: at least that many if the
             runs have room, and fewer than 39 more. A budget of 1 makes one blank.
         rng: the random numbers of the batch.
-        max_size: the most tokens of a blank.
+        max_size: the maximum number of tokens of a blank.
     """
     if not len(runs.rows):
         return runs

@@ -48,7 +48,7 @@ def open_benchmarks(
         source: the description of the model.
         options: options that name the tokenizer if the model does not.
         ranks: the ranks that answer together.
-        length: the most tokens of a row; None: the model's positions.
+        length: the maximum number of tokens of a row; None: the model's positions.
         blank: the blank that a glm fills; None: gmask, or mask for a run without task masks.
 
     Raises:

@@ -16,7 +16,8 @@ from trainer.load_options import OPENED, LoadOptions
 MASK, GMASK = "mask", "gmask"
 """The blanks that a glm may fill in a benchmark."""
 BATCH_TOKENS = 8192
-"""The most tokens of a benchmark's batch, padding included, unless a single row is longer."""
+"""The maximum number of tokens of a benchmark's batch, padding included, unless a single row is
+longer."""
 _ASKED = "data and benchmarks"
 _OF_TASKS = ("length", "blank", "tokenizer")
 

@@ -119,7 +119,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # the harness has no types
     """The result of `load_tasks`."""
     tokenizer: TextTokenizer
     length: int
-    """The most tokens of a row."""
+    """The maximum number of tokens of a row."""
     mask: int | None
     """The id of the blank; None for a causal model."""
     ranks: Ranks

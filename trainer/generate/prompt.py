@@ -176,5 +176,5 @@ def read_prompts(path: Path) -> list[str]:
         lines = read_text(path).split("\n")
         prompts = [line.rstrip("\r") for line in lines if line.strip()]
     if not prompts:
-        raise UserError(f"{path} has no prompt: write one a line.")
+        raise UserError(f"{path} has no prompt: write one per line.")
     return prompts

@@ -44,7 +44,7 @@ class Case:
     files: int = 1
     threshold: float = 0.7
     rows: int = 0
-    """Most rows of a task, where there are to be many tasks."""
+    """The maximum number of rows of a task, where there are to be many tasks."""
 
 
 CASES = (

@@ -37,7 +37,7 @@ OFTEN = ("--every", "2s")
 
 
 def lines(*numbers: int) -> str:
-    """A text of its own for each number, one a line."""
+    """Return a different text for each number, one per line."""
     texts = [{"text": page(number)["content"]} for number in numbers]
     return "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
 
