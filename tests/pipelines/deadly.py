@@ -1,4 +1,4 @@
-"""A corpus with records that end the process that judges them."""
+"""A corpus whose records can end the process that reads them."""
 
 import os
 import sys

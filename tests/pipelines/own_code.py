@@ -1,4 +1,4 @@
-"""custom Modules, and a package that offers some by name."""
+"""Users' modules, and an installed package with entry points."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ MODULES = ("mine", "notes_of_mine", "rules", "own_filters", "own_rules")
 
 
 def forget() -> None:
-    """Make this process look at the files again, as a new one would."""
+    """Make this process import the modules again, like a new process."""
     for name in [name for name in sys.modules if name.partition(".")[0] in MODULES]:
         del sys.modules[name]
     importlib.invalidate_caches()
@@ -18,7 +18,7 @@ def forget() -> None:
 
 
 def install(folder: Path, entry_points: str) -> None:
-    """Make the folder a place where a package with entry points is installed."""
+    """Add the metadata of an installed package with entry points to a folder."""
     about = folder / "mine-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")

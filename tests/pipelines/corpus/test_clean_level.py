@@ -1,4 +1,4 @@
-"""How much of a document is cleaned: what --clean gives its input, else what its corpus says."""
+"""The cleaning level of a document: that of --clean for its input, else that of its corpus."""
 
 import pytest
 
@@ -18,8 +18,6 @@ from pipelines.pile import PileOptions, documents
         ("ArXiv", ("other=none",), "repair"),
     ],
 )
-def test_the_level_of_a_document_of_an_input_x(
-    subset: str, given: tuple[str, ...], level: str
-) -> None:
+def test_the_level_of_a_document(subset: str, given: tuple[str, ...], level: str) -> None:
     (document,) = documents({"text": "a", "meta": {"pile_set_name": subset}}, PileOptions())
     assert level_of(document, given_level(given, "x")) == level

@@ -33,10 +33,10 @@ def test_every_corpus_of_this_package_is_listed() -> None:
         ("mine.notes", {"mine/__init__.py", "mine/notes.py", "mine/inner.py"}),
     ],
 )
-def test_code_is_the_module_and_what_it_imports_of_its_own(
+def test_the_hash_covers_a_module_and_its_own_imports(
     code: Path, module: str, parts: set[str]
 ) -> None:
-    """Without importing it, and without what others wrote."""
+    """The hash does not import the modules, and leaves out those of other packages."""
     for name, source in SOURCES.items():
         (code / name).parent.mkdir(parents=True, exist_ok=True)
         (code / name).write_text(source)
@@ -45,7 +45,7 @@ def test_code_is_the_module_and_what_it_imports_of_its_own(
     changed = set()
     for second, (name, source) in enumerate(SOURCES.items(), 1_000_000_000):
         (code / name).write_text(f"{source}# edited\n")
-        # By size and second Python decides whether what it has compiled is of this file.
+        # Python compares size and time in seconds to decide whether its compiled file is current.
         os.utime(code / name, (second, second))
         forget()
         changed |= {name} if code_hash(module) != first else set()
@@ -55,7 +55,7 @@ def test_code_is_the_module_and_what_it_imports_of_its_own(
     assert changed == parts
 
 
-def test_compiled_code_is_known_by_its_file() -> None:
+def test_the_hash_of_compiled_code_is_that_of_its_file() -> None:
     assert code_hash("orjson.orjson") != code_hash("math")
     with pytest.raises(UserError, match="sys has no file"):
         code_hash("sys")

@@ -7,7 +7,7 @@ from shards.commands.command import Parser, add_flags
 from shards.commands.spelling import nearest
 
 ELSEWHERE = {"--help", "--scatters", "--text-field"}
-"""Flags of the trainer and of pipelines.text that hints name."""
+"""The flags of the trainer and of pipelines.text that hints mention."""
 
 
 def ours() -> Parser:
@@ -16,7 +16,7 @@ def ours() -> Parser:
     return parser
 
 
-def test_hints_name_flags_that_are_there() -> None:
+def test_hints_name_existing_flags() -> None:
     flags = set(ours().flags)
     named = {
         flag for hint in FOREIGN_FLAGS.values() for flag in re.findall(r"(?<![\w-])--[a-z-]+", hint)
@@ -26,10 +26,10 @@ def test_hints_name_flags_that_are_there() -> None:
     assert all("_" not in flag for flag in FOREIGN_FLAGS)
 
 
-def test_no_flag_of_beam_is_taken_for_a_mistake() -> None:
+def test_flags_of_beam_are_accepted() -> None:
     theirs, flags = beam_parser().flags, ours().flags
     assert "--runner" in theirs
     assert not {flag.replace("_", "-") for flag in theirs} & set(FOREIGN_FLAGS)
-    # Those without an underscore are distinguished from ours by their likeness alone.
+    # Flags without an underscore are recognised only by their similarity to ours.
     assert not [flag for flag in theirs if "_" not in flag and nearest(flag, flags, likeness=0.8)]
     assert not {flag.replace("_", "-") for flag in theirs} & set(flags)

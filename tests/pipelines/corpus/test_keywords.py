@@ -37,7 +37,7 @@ def options(values: dict[str, Any]) -> WudaoOptions:
         ("workers", 0, 0),
     ],
 )
-def test_a_value_becomes_that_of_its_option(name: str, value: Any, option: Any) -> None:
+def test_keywords_become_options(name: str, value: Any, option: Any) -> None:
     assert getattr(options({name: value}), name) == option
 
 

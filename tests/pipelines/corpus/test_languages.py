@@ -16,5 +16,5 @@ from pipelines.corpus.languages import plain_code
         ("abk_Cyrl", "abk_Cyrl"),
     ],
 )
-def test_what_a_label_means(label: str, code: str) -> None:
+def test_labels_have_plain_codes(label: str, code: str) -> None:
     assert plain_code(label) == code

@@ -1,4 +1,4 @@
-"""custom Corpora, by module path and by the name of an entry point, and formats of theirs."""
+"""Users' corpora, named by module or by entry point, with their own formats."""
 
 import gzip
 from pathlib import Path
@@ -41,7 +41,7 @@ CORPUS = CorpusSpec(
 
 @pytest.fixture
 def own(code: Path) -> Path:
-    """A folder that holds the package mine with the module notes."""
+    """A folder with the package mine, which has the module notes."""
     (code / "mine").mkdir()
     (code / "mine" / "__init__.py").touch()
     (code / "mine" / "notes.py").write_text(NOTES)

@@ -1,4 +1,4 @@
-"""Findings that golden rows do not show: shapes, estimates, and odd files."""
+"""Findings that golden rows do not cover: layouts, estimates, and odd files."""
 
 import gzip
 import json
@@ -25,7 +25,7 @@ ENTRY = {"title": "题目", "content": CHINESE}
 
 
 def write(path: Path, records: Sequence[Mapping[str, Any]]) -> Path:
-    """Write records in the format that the name's ending says."""
+    """Write records in the format of the file's extension."""
     (write_json_array if path.suffix == ".json" else write_jsonl)(path, records)
     return path
 
@@ -46,7 +46,7 @@ def words(path: Path) -> list[str]:
         ("books/a.jsonl", ENTRY, "baike"),
     ],
 )
-def test_the_path_and_the_format_tell_corpora_apart(
+def test_path_and_format_distinguish_corpora(
     name: str, record: Mapping[str, Any], corpus: str, tmp_path: Path
 ) -> None:
     path = write(tmp_path / name, [record] * 3)
@@ -91,7 +91,7 @@ def test_files_are_one_input(tmp_path: Path, capsys: pytest.CaptureFixture[str])
     assert shlex.split(line)[3:6] == ["--input", *files]
 
 
-def test_no_command_reads_one_text_of_a_table_by_columns(tmp_path: Path) -> None:
+def test_no_command_is_suggested_for_a_table_by_columns(tmp_path: Path) -> None:
     table = {"text": {"0": "one long text", "1": "another long text"}}
     seen = inspect_input(str(write(tmp_path / "a.jsonl", [table])))
     assert not seen.guesses
@@ -101,7 +101,7 @@ def test_no_command_reads_one_text_of_a_table_by_columns(tmp_path: Path) -> None
     ).guesses
 
 
-def test_files_without_an_ending_are_read_by_a_glob(tmp_path: Path) -> None:
+def test_files_without_an_extension_are_read_by_a_glob(tmp_path: Path) -> None:
     for name in ("AA/wiki_00", "AA/wiki_01", "AB/wiki_00"):
         write(tmp_path / name, [PAGE] * 3)
     (tmp_path / "_SUCCESS").touch()

@@ -1,4 +1,4 @@
-"""Print, for each word of the command line, what an input names: files, or an error."""
+"""Prints, for each word of the command line, the files of this input, or the error."""
 
 import dataclasses
 import json

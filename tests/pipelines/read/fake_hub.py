@@ -1,4 +1,4 @@
-"""A Hugging Face hub on localhost: the few answers that its libraries need to list and read."""
+"""A Hugging Face hub on localhost, with the few replies that its libraries need."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ ROUTES = Map(
     ]
 )
 AT = ("main", "v1", "refs/convert/parquet")
-"""The revisions of a repository that is there from the start."""
+"""The revisions of the repository that exists from the start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +59,15 @@ class Repository:
 
 
 class Refused(Exception):
-    """An answer other than 200."""
+    """A reply with a status other than 200."""
 
 
 @dataclass
 class Hub:
-    """The datasets of the server, and the requests it got."""
+    """The datasets of the server, and the requests that it received."""
 
     repositories: dict[str, dict[str, Repository]]
-    """By name, then by branch, tag or commit."""
+    """The datasets by name, then by branch, tag or commit."""
     requests: list[str] = field(default_factory=list)
 
     def repository(self, name: str, revision: str | None) -> Repository:
@@ -87,7 +87,7 @@ class Hub:
         return made
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        """Answer a request, as servers of WSGI ask."""
+        """Answer a request, as a WSGI application."""
         address = str(environ["REQUEST_URI"])
         self.requests.append(f"{environ['REQUEST_METHOD']} {address}")
         try:
@@ -110,7 +110,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Call:
-    """A request and its answers."""
+    """A request and its reply."""
 
     hub: Hub
     request: Request
@@ -183,7 +183,7 @@ def serve(datasets: Mapping[str, Repository]) -> Iterator[tuple[str, Hub]]:
 
 
 def answers(script: Path, endpoint: str, *specs: str, home: Path, **variables: str) -> list[Any]:
-    """Return the output of a script, a line of JSON per spec, which uses this hub.
+    """Return the output, one line of JSON per spec, of a script that uses this hub.
 
     The hub's libraries read their environment once, so each environment is a process.
     """

@@ -1,4 +1,4 @@
-"""Files read whole and in splits; invariants are checked on the way."""
+"""Reads files as a whole and in splits, and checks invariants."""
 
 import itertools
 from pathlib import Path
@@ -16,7 +16,7 @@ from pipelines.read.split import FileSplit
 Items = list[Record | Damage]
 
 
-def reading(form: Any = "auto", **options: Any) -> InputFormat:
+def input_format(form: Any = "auto", **options: Any) -> InputFormat:
     return InputFormat(format=form, text_fields=("text",), **options)
 
 
@@ -38,7 +38,7 @@ def read_split(split: FileSplit, how: InputFormat) -> Items:
 
 
 def read_file(file: InputFile, how: InputFormat) -> Items:
-    """Read a file as one split; the checksum is that of the file."""
+    """Read a file as one split, and check its checksum."""
     (split,) = splits(file, how, split_bytes=max(1, file.bytes))
     items = read_split(split, how)
     assert stored_crc32c(split) == google_crc32c.value(Path(file.path).read_bytes())

@@ -1,4 +1,4 @@
-"""A file that is written, cut or replaced while it is read."""
+"""Files that are written, truncated or replaced while they are read."""
 
 import bz2
 import gzip
@@ -16,7 +16,7 @@ import zstandard
 from pipelines.read.formats import open_reader, splits
 from pipelines.read.record import Record
 from shards.errors import UserError
-from tests.pipelines.read.readings import input_file, reading, values
+from tests.pipelines.read.readings import input_file, input_format, values
 
 pytestmark = pytest.mark.slow
 
@@ -76,13 +76,13 @@ def _replace(path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read(
     name: str, change: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    """An open file keeps its content if it is replaced; any other change is refused at the end."""
+    """A replaced file is still read to its end; any other change is an error."""
     path = tmp_path / name
     path.write_bytes(FILES[name]())
     os.utime(path, ns=(1, 1))
     file = input_file(path)
-    (split,) = splits(file, reading(), split_bytes=file.bytes)
-    items = iter(open_reader(split, reading()))
+    (split,) = splits(file, input_format(), split_bytes=file.bytes)
+    items = iter(open_reader(split, input_format()))
     read = [next(items) for _ in range(10)]
     change(path)
     if change in (_replace, Path.unlink):

@@ -1,4 +1,4 @@
-"""Archives that unpack to more than memory holds; golden rows and the soak have all others."""
+"""Archives whose content does not fit in memory; golden rows and the soak test the others."""
 
 import bz2
 import gzip
@@ -12,7 +12,7 @@ import zstandard
 from pipelines.read.formats import open_reader, splits
 from pipelines.read.json_array import JsonArrayReader
 from pipelines.read.lines import JsonLinesReader
-from tests.pipelines.read.readings import damages, reading, values, written
+from tests.pipelines.read.readings import damages, input_format, values, written
 
 PACKERS = {
     "gz": lambda raw: gzip.compress(raw, mtime=0),
@@ -33,8 +33,8 @@ def test_a_bomb_takes_bounded_memory(kind: str, form: str, tmp_path: Path) -> No
     name = f"a.{form}.{kind}".rstrip(".")
     file = written(tmp_path / name, PACKERS[kind](raw) if kind else raw)
     del raw
-    (split,) = splits(file, reading(), split_bytes=file.bytes)
-    reader = open_reader(split, reading(max_record_bytes=1 << 20))
+    (split,) = splits(file, input_format(), split_bytes=file.bytes)
+    reader = open_reader(split, input_format(max_record_bytes=1 << 20))
     assert isinstance(reader, JsonLinesReader | JsonArrayReader)
     reader.block_bytes = 1 << 18
     tracemalloc.start()

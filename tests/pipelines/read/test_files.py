@@ -1,4 +1,4 @@
-"""Inputs of one path and of several, and what the log says about their files."""
+"""Inputs with one path and several, and the log lines about their files."""
 
 from pathlib import Path
 
@@ -22,14 +22,14 @@ def names_of(*specs: str) -> list[tuple[str, str]]:
     return [file.name for file in listing.files]
 
 
-def test_a_path_that_exists_is_no_name_and_a_path(tmp_path: Path) -> None:
+def test_an_existing_path_may_contain_an_equals_sign(tmp_path: Path) -> None:
     folder = write(tmp_path / "a=b", "part-1.json")
     for spec in (str(folder), f"{folder}/*", f"file://{folder}"):
         (file,) = match_inputs([spec], pattern="part-*.json", default_name="wudao")
         assert (file.source, file.relative) == ("wudao", "part-1.json")
 
 
-def test_paths_without_names_are_one_input_below_the_folder_they_share(tmp_path: Path) -> None:
+def test_paths_without_names_are_one_input(tmp_path: Path) -> None:
     root = write(tmp_path / "in", "a.jsonl", "b.jsonl", "x/c.jsonl", "y/z/d.jsonl", "no.md")
     every = names_of(str(root))
     assert names_of(f"{root}/*.jsonl") == names_of(f"{root}/a.jsonl", f"{root}/b.jsonl")
@@ -80,7 +80,7 @@ def test_missing_files_and_copies_are_named(
     assert [line.replace(str(tmp_path), "") for line in caplog.messages] == lines
 
 
-def test_a_file_that_is_named_lacks_nothing(
+def test_a_single_file_is_not_an_incomplete_series(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     write(tmp_path, *SERIES[:2])

@@ -17,7 +17,7 @@ Answer = Callable[[str], Mapping[str, Any]]
 
 
 def card(configs: Mapping[str, Mapping[str, str]]) -> bytes:
-    """The head of a README.md that names configs, their splits and files."""
+    """The metadata of a README.md, with configs, their splits and files."""
     lines = ["---", "configs:"]
     for config, splits in configs.items():
         lines += [f"- config_name: {config}", "  data_files:"]
@@ -26,7 +26,7 @@ def card(configs: Mapping[str, Mapping[str, str]]) -> bytes:
     return "\n".join([*lines, "---", "# A dataset", ""]).encode()
 
 
-# Laid out as the cards of HuggingFaceFW/fineweb and HuggingFaceFW/fineweb-2 are.
+# The cards have the structure of those of HuggingFaceFW/fineweb and HuggingFaceFW/fineweb-2.
 FINEWEB = {
     "default": {"train": "data/*/*"},
     "sample-10BT": {"train": "sample/10BT/*"},
@@ -86,7 +86,7 @@ PARTS = {
     "hf:some/lines": ["more/train-2.jsonl.zst", "train.jsonl.zst"],
     "hf:some/lines::test": ["test.jsonl"],
 }
-"""The files of parts of datasets."""
+"""The files of configs and splits, by spec."""
 
 PATHS = {
     "hf://datasets/fw/fineweb-2/data/cmn_Hani/train": ["000_00000.parquet", "000_00001.parquet"],
@@ -97,7 +97,7 @@ PATHS = {
     ],
     "hf://datasets/fw/fineweb/sample": ["100BT/000_00000.parquet", "10BT/000_00000.parquet"],
 }
-"""Paths on the hub are inputs as other URLs are: names of the files."""
+"""URLs of files on the hub, which are inputs like other URLs, with the names of the files."""
 
 REFUSED = {
     "hf:fw/none": r"fw/none::train cannot be read from http://127.* \(404 .*Check its name",
@@ -110,7 +110,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    """Return the files of an input as another process finds them at a hub on localhost."""
+    """Return the files of an input that another process finds on a hub on localhost."""
     specs = [*PARTS, *PATHS, *REFUSED]
     home = tmp_path_factory.mktemp("hub")
     with serve(DATASETS) as (endpoint, _):
@@ -141,14 +141,14 @@ def test_a_part_of_a_dataset_is_found_and_read(answer: Answer, spec: str) -> Non
 
 
 @pytest.mark.parametrize("spec", PATHS)
-def test_paths_on_the_hub_are_inputs_as_other_urls(answer: Answer, spec: str) -> None:
+def test_paths_on_the_hub_are_inputs_like_other_urls(answer: Answer, spec: str) -> None:
     files = answer(spec)["files"]
     assert [file["relative"] for file in files] == PATHS[spec]
     assert all(file["etag"] for file in files)
 
 
 @pytest.mark.parametrize("spec", REFUSED)
-def test_what_cannot_be_read_is_explained_in_a_paragraph(answer: Answer, spec: str) -> None:
+def test_errors_of_the_hub_are_explained_in_a_paragraph(answer: Answer, spec: str) -> None:
     error = answer(spec)["error"]
     assert re.search(REFUSED[spec], error), error
     assert "\n" not in error

@@ -16,8 +16,8 @@ from shards.errors import UserError
 from tests.pipelines.read.readings import (
     damages,
     input_file,
+    input_format,
     read_file,
-    reading,
     values,
     written,
 )
@@ -60,8 +60,8 @@ def test_the_format_follows_from_name_and_first_bytes(
     name: str, raw: bytes, expected: str, tmp_path: Path
 ) -> None:
     file = written(tmp_path / name, raw)
-    assert Peek(file.path, reading()).format == expected
-    assert Peek(file.path, reading("lines")).format == "lines"
+    assert Peek(file.path, input_format()).format == expected
+    assert Peek(file.path, input_format("lines")).format == "lines"
 
 
 @pytest.mark.parametrize(
@@ -77,8 +77,8 @@ def test_the_format_follows_from_name_and_first_bytes(
         ("a.json", b'[null, 3, {"id": 1}]'),
     ],
 )
-def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: Path) -> None:
-    Peek(written(tmp_path / name, raw).path, reading()).check()
+def test_damaged_files_are_not_refused(name: str, raw: bytes, tmp_path: Path) -> None:
+    Peek(written(tmp_path / name, raw).path, input_format()).check()
 
 
 @pytest.mark.parametrize(
@@ -98,11 +98,11 @@ def test_damage_is_no_reason_to_refuse_a_file(name: str, raw: bytes, tmp_path: P
 def test_files_that_are_never_cut(
     form: str, raw: bytes, texts: str, named: list[Any], tmp_path: Path
 ) -> None:
-    how = reading(form, max_record_bytes=5000)
+    how = input_format(form, max_record_bytes=5000)
     items = read_file(written(tmp_path / "a.json", raw), how)
     assert "".join(value["text"] for value in values(items)) == texts
     assert damages(items) == named
-    mended = read_file(written(tmp_path / "b.json", raw), reading(form, bad_utf8="replace"))
+    mended = read_file(written(tmp_path / "b.json", raw), input_format(form, bad_utf8="replace"))
     assert len(mended) == len(items)
 
 
@@ -110,13 +110,13 @@ def test_records_after_those_of_a_list_are_not_lost(tmp_path: Path) -> None:
     for rest in (b'"text":"b"', b'"test":[{"text":"b"}]'):
         raw = b'{"train":[{"text":"' + b"a" * 99_000 + b'"}],' + rest + b"}"
         with pytest.raises(UserError, match=r"with 'te[sx]t' after that"):
-            read_file(written(tmp_path / "a.json", raw), reading())
+            read_file(written(tmp_path / "a.json", raw), input_format())
 
 
 def test_rows_of_arrow(tmp_path: Path) -> None:
-    """As a stream, which datasets write, and with a footer; cut off they keep what was whole."""
+    """Streams, which the library datasets writes, and files with a footer; also truncated ones."""
     table = pa.table({"text": ["a", "b\0", None, "d" * 3000], "page": ["x" * 9000] * 4})
-    how = reading(fields=("text",), max_record_bytes=2000)
+    how = input_format(fields=("text",), max_record_bytes=2000)
     for kind in (pa.ipc.new_stream, pa.ipc.new_file):
         path = tmp_path / "a.arrow"
         with pa.OSFile(str(path), "wb") as sink, kind(sink, table.schema) as writer:
@@ -125,7 +125,7 @@ def test_rows_of_arrow(tmp_path: Path) -> None:
         items = read_file(input_file(path), how)
         assert values(items) == [{"text": "a"}, {"text": "b\0"}, {"text": None}]
         assert damages(items) == [(3, 1, "too-long")]
-        assert read_file(input_file(path), reading())[0].offset == 0
+        assert read_file(input_file(path), input_format())[0].offset == 0
         Peek(str(path), how).check()
         written(path, path.read_bytes()[:30_000])
         items = read_file(input_file(path), how)
@@ -138,7 +138,7 @@ def test_rows_of_arrow(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nest", ["plain", "list", "object", "map", "dictionary", "indices"])
 def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
-    """pyarrow trusts offsets, and reads what is next to a buffer, or ends the process."""
+    """pyarrow does not check offsets: with wrong ones it reads beyond a buffer or crashes."""
     text = pa.array([b"a", b"b\xff\xffc", b"d"]).view(pa.string())
     column = {
         "plain": text,
@@ -152,11 +152,11 @@ def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
     path = tmp_path / "a.arrow"
     with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
-    assert len(values(read_file(input_file(path), reading()))) == 3
+    assert len(values(read_file(input_file(path), input_format()))) == 3
     raw = path.read_bytes()
     harmed = raw.replace(struct.pack("<3i", 0, 1, 5), struct.pack("<3i", 0, 9, 5))
     assert harmed != raw
-    items = read_file(written(path, harmed), reading())
+    items = read_file(written(path, harmed), input_format())
     assert (values(items), damages(items)) == ([], [(0, 0, "truncated")])
 
 
@@ -182,9 +182,7 @@ def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
         ("Le café est fermé, la forêt a brûlé, l’été est passé.".encode("cp1252"), None),
     ],
 )
-def test_an_encoding_of_chinese_is_named_where_it_is_likely(
-    head: bytes, expected: str | None
-) -> None:
+def test_probable_encodings_are_named(head: bytes, expected: str | None) -> None:
     assert other_encoding(head) == expected
 
 
@@ -196,7 +194,7 @@ class Failing(io.FileIO):
 
 
 @pytest.mark.parametrize("name", ["a.json", "a.jsonl", "a.txt", "a.jsonl.gz", "a.parquet"])
-def test_a_disk_that_fails_is_one_paragraph(
+def test_a_failing_disk_is_reported_in_one_paragraph(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / name
@@ -206,12 +204,12 @@ def test_a_disk_that_fails_is_one_paragraph(
         raw = b'[{"text": "a"}]' if name == "a.json" else b'{"text": "a"}\n'
         path.write_bytes(gzip.compress(raw, mtime=0) if name.endswith(".gz") else raw)
     file = input_file(path)
-    (split,) = splits(file, reading(), split_bytes=file.bytes)
+    (split,) = splits(file, input_format(), split_bytes=file.bytes)
     monkeypatch.setattr(Path, "open", lambda path, _: Failing(path))
     message = rf"Cannot read the input {path}: Input/output error\. Check the file and its disk"
     for task in (
-        lambda: Peek(file.path, reading()).check(),
-        lambda: list(open_reader(split, reading())),
+        lambda: Peek(file.path, input_format()).check(),
+        lambda: list(open_reader(split, input_format())),
         lambda: stored_crc32c(split),
     ):
         with pytest.raises(UserError, match=message):

@@ -1,4 +1,4 @@
-"""JSON arrays against Python's json: whole, read in any steps, cut anywhere, and damaged."""
+"""JSON arrays compared with Python's json: in blocks of any size, truncated, and damaged."""
 
 import json
 import math
@@ -44,7 +44,7 @@ def compact(records: Any) -> bytes:
     return json.dumps(records, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-# Properties: JSON as text, with blanks, odd values and imitations of records in it.
+# Properties: JSON with blanks, odd values, and strings that look like records.
 
 PIECES = [
     "好", "😀", "a b", "\\\\", '\\"', "},{", "[{", "}]", "]}", ",", ":", "{", "}", "[", "]", "\\n",
@@ -94,7 +94,7 @@ def files(draw: Any) -> tuple[bytes, list[str]]:
 
 
 def as_json_has_it(items: Items) -> Items:
-    """Return items with values as Python's json has them, odd ones by name."""
+    """Return items with the values of Python's json; odd values are replaced by names."""
     return [
         item._replace(value=by_name(item.value)) if isinstance(item, Record) else item
         for item in items
@@ -122,7 +122,7 @@ def edges_in(numbers: Iterable[int], size: int) -> list[int]:
 
 @given(file=files(), ends=EDGES, block_bytes=st.integers(1, 200))
 @settings(max_examples=50, deadline=None)
-def test_a_file_is_read_as_json_reads_it_wherever_it_ends(
+def test_files_are_read_like_json_wherever_they_end(
     file: tuple[bytes, list[str]],
     ends: list[int],
     block_bytes: int,
@@ -149,7 +149,7 @@ def test_a_file_is_read_as_json_reads_it_wherever_it_ends(
         assert as_json_has_it(read(raw, folder, block_bytes=block_bytes)) == items
 
 
-# Damage, and what is kept of the rest.
+# Damage, and the records that are kept.
 
 
 @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ def test_a_file_is_read_as_json_reads_it_wherever_it_ends(
         ),
         (b'[{"content":0x},{"content":"\xff"},{"content":"a"}]', "a", [(1, 14), (16, 15)]),
         (b'[{"content":0x},{"content":1x},{"content":"a"}]', "a", [(1, 29, "bad-json")]),
-        # Objects before a wound may be taken for records: better than to lose those after it.
+        # Nested objects before damage may become records, which is better than losing others.
         (b'[{"list":[{"content":"b"}],"n":"x},{"content":"a"}]', "ba", [(1, 9), (27, 8)]),
         (b'[{"list":[{"content":"b"}],"n":1,{"content":"a"}]', "ba", [(1, 9), (27, 6)]),
         # Commas cost nothing.
@@ -188,7 +188,7 @@ def test_a_file_is_read_as_json_reads_it_wherever_it_ends(
         (b'[{"content":"a"}]{"content":"b"}', "a", [(17, 15, "trailing-bytes")]),
         (b'[{"content":"a"}],"more":[{"content":"b"}]}', "ab", [(18, 8, "trailing-bytes")]),
         (b'{"RECORDS":[{"content":"a"}],"n":{}} x', "a", [(37, 1, "trailing-bytes")]),
-        # Other members are no records; broken, they are damage up to the next one.
+        # Other members are not records; broken ones are damage up to the next record.
         (b'{"b":[{"content":"no"}],"RECORDS":[{"content":"a"}],"n":[{"content":"no"}]}', "a", []),
         (b'{"RECORDS":[{"content":"a"}],"s":"],[{\\"content\\":\\"no\\"}",\n"z":{}} ', "a", []),
         (
@@ -200,7 +200,7 @@ def test_a_file_is_read_as_json_reads_it_wherever_it_ends(
         (b'{"RECORDS":[{"content":"a"}],"n":[1}, [{"content":"b"}]', "ab", [(29, 10)]),
     ],
 )
-def test_what_is_kept_and_what_is_named(
+def test_damage_costs_only_the_damaged_records(
     raw: bytes, kept: str, named: list[tuple[Any, ...]], tmp_path: Path
 ) -> None:
     items = read(raw, tmp_path, block_bytes=100)
@@ -225,9 +225,11 @@ def test_what_is_kept_and_what_is_named(
     ],
 )
 def test_hostile_damage_ends(unit: bytes, tmp_path: Path) -> None:
-    """One unit makes every brace look like a record that ends far away or nowhere."""
+    """With these units, every brace seems to begin a record that ends far away or never."""
     records = RECORDS * 50
     raw = b"[" + unit * min(900, 200_000 // len(unit) + 850) + b"}," + compact(records)[1:]
-    items = read(raw, tmp_path)  # in minutes, if each brace was tried to the end of the file
+    items = read(
+        raw, tmp_path
+    )  # this would take minutes if each brace were tried to the end of the file
     assert values(items)
     assert values(items) == records[-len(values(items)) :]

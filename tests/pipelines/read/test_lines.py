@@ -9,9 +9,9 @@ from pipelines.read.json_object import object_record
 from pipelines.read.lines import JsonLinesReader, text_record
 from pipelines.read.record import Damage, Record
 from tests.pipelines.read.readings import (
+    input_format,
     read_file,
     read_in_splits,
-    reading,
     written,
 )
 
@@ -41,7 +41,7 @@ def test_splits_and_blocks_read_what_one_split_reads(
 ) -> None:
     raw = b"".join(piece + end for piece, end in lines) + last
     file = written(tmp_path_factory.mktemp("lines") / "a.dat", raw)
-    how = reading(form, max_record_bytes=64)
+    how = input_format(form, max_record_bytes=64)
     items = read_file(file, how)
     assert read_in_splits(file, how, split_bytes=split_bytes) == items
     (split,) = splits(file, how, split_bytes=file.bytes)
@@ -54,7 +54,7 @@ def test_splits_and_blocks_read_what_one_split_reads(
 
 
 def _expected(raw: bytes, parse: Any) -> list[Record | Damage]:
-    """Return the items of a file by the shortest program that finds them."""
+    """Return the items of a file, found by a simple program."""
     at, items = 0, []
     for number, line in enumerate(raw.split(b"\n")):
         begin, content = at, line

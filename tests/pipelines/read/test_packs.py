@@ -1,4 +1,4 @@
-"""Small files that share tasks: which do, and that no byte depends on it."""
+"""Packs of small files: which files share one, and that this does not affect bytes."""
 
 import itertools
 import json
@@ -40,7 +40,7 @@ def cut(chains: Sequence[Sequence[FileSplit]], split_bytes: int = SPLIT_BYTES) -
     return made
 
 
-def test_a_file_that_comes_or_goes_changes_the_pack_it_is_in() -> None:
+def test_adding_or_removing_a_file_changes_only_its_pack() -> None:
     files = [file(number) for number in range(10_000)]
     before = {*cut(files)}
     assert 10_000 / PACK_FILES / 2 < len(before) < 10_000 / PACK_FILES * 2
@@ -52,7 +52,7 @@ def test_a_file_that_comes_or_goes_changes_the_pack_it_is_in() -> None:
         assert 1 <= len(before - grown) <= 2
 
 
-def test_packs_are_of_one_source_and_large_files_are_mapped_alone() -> None:
+def test_packs_have_one_source_and_large_files_are_separate_items() -> None:
     chains = [file(0), file(1), file(2, SMALL_BYTES), file(3), file(4, 9 << 20, parts=3), file(5)]
     chains += [file(number, source="t") for number in range(3)]
     sizes = [(pack[0].source, len(pack)) for pack in cut(chains)]
@@ -77,10 +77,8 @@ def test_packs_are_bounded_in_files_and_bytes(
 
 
 @pytest.mark.slow
-def test_no_byte_depends_on_which_files_share_a_task(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Among them files with copies of texts, of each other's and their own, and broken records."""
+def test_packs_do_not_affect_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some files have repeated texts, within one file and in several, and broken records."""
     for number in range(24):
         copied = [(7 * number + 3 * row) % 12 for row in range(4)]
         pages = [page(each, own_text(each)) for each in (*copied, 1000 + number)]

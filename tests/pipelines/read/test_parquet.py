@@ -19,9 +19,9 @@ from shards.errors import UserError
 from tests.pipelines.read.readings import (
     damages,
     input_file,
+    input_format,
     read_file,
     read_in_splits,
-    reading,
     values,
 )
 
@@ -35,8 +35,8 @@ def table(path: Path, rows: Any = None, *, group: int = 3, **options: Any) -> In
     return input_file(path)
 
 
-def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
-    """A cell of text or of another column: Python would hold it twice, and its row is damage."""
+def test_values_that_are_too_long_are_not_converted(tmp_path: Path) -> None:
+    """A long value in any column makes its row damage, and is not copied to Python."""
     long = 20 << 20
     texts = ["a", "x" * long, "b", "c"]
     others = [b"1", b"2", b"y" * long, b"3"]
@@ -48,10 +48,10 @@ def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
             compression="zstd",
             use_dictionary=use_dictionary,
         )
-        (split,) = splits(file, reading(), split_bytes=file.bytes)
+        (split,) = splits(file, input_format(), split_bytes=file.bytes)
         tracemalloc.start()
         try:
-            items = list(open_reader(split, reading(max_record_bytes=1 << 20)))
+            items = list(open_reader(split, input_format(max_record_bytes=1 << 20)))
             peak = tracemalloc.get_traced_memory()[1]
         finally:
             tracemalloc.stop()
@@ -62,8 +62,8 @@ def test_of_what_is_too_long_no_value_is_made(tmp_path: Path) -> None:
         assert [len(item.raw) for item in items if isinstance(item, Damage)] == [64 << 10, 1]
 
 
-def test_only_columns_that_are_needed_are_read(tmp_path: Path) -> None:
-    """Other columns cost nothing, however long they are, and are read if `all_columns` is set."""
+def test_only_needed_columns_are_read(tmp_path: Path) -> None:
+    """Other columns, however long their values are, are read only if `all_columns` is set."""
     columns = {
         "text": ["a", "b"],
         "meta": [{"body": "c", "x": 1}, {"body": "d", "x": 2}],
@@ -79,7 +79,7 @@ def test_only_columns_that_are_needed_are_read(tmp_path: Path) -> None:
         (("text", "meta.id"), ["text", "meta", "meta.id"], []),
         (("text", "page"), ["text", "page"], [0]),
     ):
-        how = reading(fields=fields, max_record_bytes=1000)
+        how = input_format(fields=fields, max_record_bytes=1000)
         items = read_file(file, how)
         whole = [{name: row[name] for name in read} for row in rows]
         assert values(items) == [row for row in whole if row not in [whole[i] for i in damaged]]
@@ -95,7 +95,7 @@ def test_a_page_with_a_wrong_checksum_is_damage(tmp_path: Path) -> None:
     raw = bytearray(Path(file.path).read_bytes())
     raw[raw.index("第4篇".encode()) + 2] ^= 1
     Path(file.path).write_bytes(raw)
-    items = read_file(input_file(Path(file.path)), reading())
+    items = read_file(input_file(Path(file.path)), input_format())
     assert damages(items) == [(row, 1, "bad-row-group") for row in (3, 4, 5)]
     group = pq.read_metadata(file.path).row_group(1)
     lost = [item.size for item in items if isinstance(item, Damage)]
@@ -103,21 +103,23 @@ def test_a_page_with_a_wrong_checksum_is_damage(tmp_path: Path) -> None:
     assert [item.offset for item in items] == [*range(20)]
 
 
-def test_an_error_of_the_disk_is_no_damage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A row group larger than what is held is read by pyarrow, which turns errors into its own."""
+def test_an_error_of_the_disk_is_not_damage(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pyarrow itself reads a row group above HELD_BYTES, and replaces errors with its own."""
     monkeypatch.setattr("pipelines.read.row_groups.HELD_BYTES", 10)
     file = table(tmp_path / "a.parquet")
-    assert values(read_file(file, reading())) == ROWS
-    (split,) = splits(file, reading(), split_bytes=file.bytes)
+    assert values(read_file(file, input_format())) == ROWS
+    (split,) = splits(file, input_format(), split_bytes=file.bytes)
     with Path(file.path).open("rb") as handle:
         broken = nullcontext(_Broken(handle, after=file.bytes))
         monkeypatch.setattr("pipelines.read.parquet.open_split", lambda _: broken)
         with pytest.raises(UserError, match="the disk is gone"):
-            list(open_reader(split, reading()))
+            list(open_reader(split, input_format()))
 
 
 class _Broken:
-    """A file that fails when more was read than the checksum of all groups takes."""
+    """A file that fails after the bytes that computing the checksum reads."""
 
     def __init__(self, handle: Any, *, after: int) -> None:
         self._handle = handle
@@ -141,15 +143,15 @@ class _Broken:
 def test_splits_read_what_one_split_reads(
     groups: list[list[str]], split_bytes: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """Also where row groups have no rows, and say that they begin nowhere."""
+    """This includes row groups without rows, which have no offset."""
     path = tmp_path_factory.mktemp("tables") / "a.parquet"
     schema = pa.schema([("text", pa.string())])
     with pq.ParquetWriter(path, schema) as writer:
         for texts in groups:
             writer.write_table(pa.table({"text": texts}, schema))
     file = input_file(path)
-    items = read_in_splits(file, reading(), split_bytes=split_bytes)
-    assert not any(groups) or items == read_file(file, reading())
+    items = read_in_splits(file, input_format(), split_bytes=split_bytes)
+    assert not any(groups) or items == read_file(file, input_format())
     assert [value["text"] for value in values(items)] == list(itertools.chain(*groups))
 
 
@@ -184,13 +186,13 @@ _LOGICAL: dict[str, tuple[pa.Array, str]] = {
     "a date in a list": (pa.array([[1]], pa.list_(pa.date32())), '["1970-01-02"]'),
     "of no year in Python": (pa.array([[2**39]], pa.list_(pa.timestamp("s"))), ""),
 }
-"""By name a value of a type that Parquet has, and its text."""
+"""Values of the types of Parquet, each with its text, by name."""
 
 
 @pytest.mark.parametrize("name", _LOGICAL)
-def test_every_logical_type_is_text_that_people_write(name: str, tmp_path: Path) -> None:
+def test_every_logical_type_becomes_readable_text(name: str, tmp_path: Path) -> None:
     column, text = _LOGICAL[name]
     content = pa.table({"text": ["words"], "value": column})
     file = table(tmp_path / "a.parquet", content)
-    (value,) = values(read_file(file, reading()))
+    (value,) = values(read_file(file, input_format()))
     assert as_text(value["value"]) == text

@@ -59,7 +59,7 @@ def match(spec: str, pattern: str | tuple[str, ...] = "part-*.json") -> list[Inp
     ],
 )
 @pytest.mark.parametrize("pattern", ["part-*.json", ("sub/part-*.json", "readme.*")])
-def test_the_same_corpus_has_the_same_names_here_and_there(
+def test_local_and_remote_files_have_the_same_names(
     local: Path, spec: str, pattern: str | tuple[str, ...]
 ) -> None:
     if spec == "web/sub":
@@ -84,7 +84,7 @@ def test_the_same_corpus_has_the_same_names_here_and_there(
 
 @pytest.fixture
 def listed(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """Have entries be links, as SFTP lists them: to a file, a directory, nothing or other."""
+    """List entries as links, like SFTP: to a file, a directory, nothing or something else."""
     real: dict[str, Any] = memory.find("/corpora/web", detail=True)
 
     def listed(**links: str) -> None:
@@ -105,7 +105,7 @@ def listed(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 
 def refused(spec: str) -> dict[str, str]:
-    """Return the refused files of an input, the same by any command; all others are found."""
+    """Return the refused files of an input, after checking that the others are found."""
     lists = [
         list_inputs([spec], pattern="part-*.json", default_name="web", growing=growing)
         for growing in (False, True)
@@ -116,7 +116,7 @@ def refused(spec: str) -> dict[str, str]:
     return told[0]
 
 
-def test_links_behind_a_url_are_followed_to_files_and_refused_to_others(
+def test_links_behind_a_url_are_followed_only_to_files(
     listed: Callable[..., None],
 ) -> None:
     listed(**{"part-4.json": "file", "notes": "file"})
@@ -205,13 +205,13 @@ def test_a_file_written_again_is_refused(
     memory.rm("/part-1.json")
     if content:
         memory.pipe("/part-1.json", content)
-        # Both may have been made within one tick of the clock.
+        # Both files may have been written within one tick of the clock.
         memory.store["/part-1.json"].created += timedelta(seconds=1)
     with pytest.raises(UserError, match=message):
         open_split(split)
 
 
-# The web: no server that lists and sends parts comes with Python; this one does the first.
+# The web. Python's own server lists folders, but does not support ranges.
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -241,7 +241,7 @@ def test_web_folders_and_files_are_found(web: str) -> None:
 
 
 @pytest.mark.parametrize("status", [403, 404, None])
-def test_a_folder_of_the_web_that_cannot_be_listed_is_not_left_out(
+def test_a_web_folder_that_cannot_be_listed_is_an_error(
     web: str, monkeypatch: pytest.MonkeyPatch, status: int | None
 ) -> None:
     def get(handler: Quiet) -> None:
@@ -270,9 +270,7 @@ def looked(spec: str) -> list[str]:
 @pytest.mark.parametrize(
     "spec", ["memory://corpora/web", "memory://corpora/web/", "memory://corpora/web/*.json"]
 )
-def test_a_look_sees_what_comes_and_goes_and_there_may_be_nothing(
-    memory: MemoryFileSystem, spec: str
-) -> None:
+def test_listings_follow_files_that_come_and_go(memory: MemoryFileSystem, spec: str) -> None:
     deep = [] if "*" in spec else ["sub/deep/part-3.json", "sub/part-1a.json"]
     assert looked(spec) == ["part-10.json", "part-2.json", *deep]
     memory.pipe("/corpora/web/part-5.json.part", b"[")

@@ -1,4 +1,4 @@
-"""Records that are repaired as they are read: the same in any format, each at its place."""
+"""The repair of invalid UTF-8 and lone surrogates in JSON."""
 
 import json
 
@@ -22,11 +22,11 @@ from pipelines.read.repair import repair_json
         (b'"\\', b'"\\'),
     ],
 )
-def test_what_is_invalid_in_json_is_replaced(raw: bytes, repaired: bytes) -> None:
+def test_invalid_parts_of_json_are_replaced(raw: bytes, repaired: bytes) -> None:
     assert repair_json(raw) == repaired
 
 
 @given(st.text())
-def test_valid_json_stays_as_it_is(text: str) -> None:
+def test_valid_json_is_not_changed(text: str) -> None:
     for raw in (json.dumps(text), json.dumps(text, ensure_ascii=False)):
         assert repair_json(raw.encode()) == raw.encode()

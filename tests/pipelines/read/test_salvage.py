@@ -27,7 +27,7 @@ from pipelines.read.value import UNUSABLE
     )
 )
 @settings(max_examples=100, deadline=None)
-def test_all_else_is_what_orjson_makes_of_it(text: str) -> None:
+def test_other_values_equal_those_of_orjson(text: str) -> None:
     found = parse_object(b'{"first":Infinity,"rest":' + text.encode() + b"}")
     usable = text.replace("1e400", '"inf"').replace('"\\ud800"', '"unusable"')
     assert found is not None

@@ -1,4 +1,4 @@
-"""The names of files where folders and files are linked, and what cannot be searched."""
+"""Names of files that several links lead to, and folders that cannot be searched."""
 
 import itertools
 import os
@@ -40,7 +40,7 @@ def write(root: Path, *names: str) -> Path:
     return root
 
 
-# Random trees against all names that a file has
+# Random trees, compared with a list of all names of a file.
 
 UNSEARCHED = (".git", ".no_exist", "lost+found", "_temporary", "__MACOSX")
 
@@ -50,7 +50,7 @@ def is_seen(path: Path) -> bool:
 
 
 def make_tree(root: Path, seed: int) -> None:
-    """Make folders, files and links to both, some out of the tree, up, or to nowhere."""
+    """Make folders, files and links to both; some links lead out of the tree, up, or nowhere."""
     rng = random.Random(seed)
     outside = root.parent / "outside"
     folders = [root, outside]
@@ -70,7 +70,7 @@ def make_tree(root: Path, seed: int) -> None:
 
 
 def all_names(root: Path) -> Iterator[Path]:
-    """Yield every name of every text below a folder that passes each folder once, and its links."""
+    """Yield every path of every text below a folder that passes no folder twice."""
 
     def below(folder: Path, passed: frozenset[str]) -> Iterator[Path]:
         real = os.path.realpath(folder)
@@ -86,7 +86,7 @@ def all_names(root: Path) -> Iterator[Path]:
 
 
 def one_of_each(root: Path, paths: Iterable[Path]) -> list[str]:
-    """The name of each file that has the fewest links, of these the first."""
+    """Return for each file the path with the fewest links; of several, the first."""
     names: dict[str, list[tuple[int, Path]]] = {}
     for path in paths:
         name = path.relative_to(root)
@@ -95,7 +95,7 @@ def one_of_each(root: Path, paths: Iterable[Path]) -> list[str]:
     return [str(name) for name in sorted(min(same)[1] for same in names.values())]
 
 
-def test_a_file_has_the_name_of_fewest_links_and_of_these_the_first(tmp_path: Path) -> None:
+def test_a_file_is_named_by_the_path_with_the_fewest_links(tmp_path: Path) -> None:
     linked = 0
     for seed in range(NUM_TREES):
         root = tmp_path / str(seed) / "in"
@@ -122,7 +122,7 @@ def test_a_file_has_the_name_of_fewest_links_and_of_these_the_first(tmp_path: Pa
         "_*/*.txt",
     ],
 )
-def test_globs_match_as_those_of_python(tmp_path: Path, spec: str) -> None:
+def test_globs_match_like_those_of_python(tmp_path: Path, spec: str) -> None:
     found = 0
     for seed in range(NUM_TREES):
         root = tmp_path / str(seed) / "in"
@@ -150,7 +150,7 @@ def test_a_glob_goes_up(tmp_path: Path) -> None:
 
 
 def harm(root: Path, seed: int) -> None:
-    """Take rights away, and put what is not a file where there was nothing."""
+    """Remove permissions, and add entries that are not files."""
     rng = random.Random(seed)
     everything = sorted(root.rglob("*"))
     folders = [root, *(path for path in everything if path.is_dir() and not path.is_symlink())]
@@ -162,7 +162,7 @@ def harm(root: Path, seed: int) -> None:
             path.chmod(rng.choice([0, 0o200, 0o300, 0o400, 0o600]) if path.is_dir() else 0)
 
 
-def test_all_that_matches_is_read_or_named(tmp_path: Path) -> None:
+def test_every_match_is_read_or_named(tmp_path: Path) -> None:
     named = 0
     for seed in range(NUM_TREES):
         root = tmp_path / str(seed) / "in"
@@ -181,7 +181,7 @@ def test_all_that_matches_is_read_or_named(tmp_path: Path) -> None:
         told = {file.path.rstrip("/") for file in found.refused}
         for path in there:
             real = Path(os.path.realpath(path))
-            # It may have another name, and a folder of it be named instead.
+            # The file may have another name, or one of its folders may be named instead.
             names = {str(name) for name in (path, *path.parents, real, *real.parents)}
             assert str(real) in read or names & told, f"seed {seed}: {path}"
         named += len(told)
@@ -246,12 +246,12 @@ READ, LISTED = "cannot be read: permission denied", "cannot be listed: permissio
     ],
     ids=lambda value: value.__name__ if callable(value) else None,
 )
-def test_what_matches_and_cannot_be_read_is_named(
+def test_unreadable_matches_are_named(
     tmp_path: Path, make: Callable[[Path], None], name: str, why: str
 ) -> None:
     root = write(tmp_path / "in", "1.txt")
     make(root / name.removesuffix("/2.txt").rstrip("/"))
-    # The target of a link is not searched by **.
+    # ** does not follow links.
     specs = [str(root)] + [f"{root}/**/*.txt"] * (make is not link_into)
     for spec, growing in itertools.product(specs, (False, True)):
         with without_privileges():

@@ -1,4 +1,4 @@
-"""Values as text: what people write, and never what Python shows."""
+"""Values as text that people would write, never as Python shows them."""
 
 import datetime
 import decimal
@@ -60,7 +60,7 @@ TEXTS: list[tuple[Any, str]] = [
 
 
 @pytest.mark.parametrize(("value", "text"), TEXTS, ids=map(str, range(len(TEXTS))))
-def test_a_value_is_what_people_write(value: Any, text: str) -> None:
+def test_values_become_readable_text(value: Any, text: str) -> None:
     assert as_text(value) == text
 
 
@@ -72,7 +72,7 @@ json_values = st.recursive(
 
 
 @given(st.dictionaries(st.text(), json_values, max_size=3))
-def test_json_is_what_orjson_writes_but_for_long_integers(value: dict[str, Any]) -> None:
+def test_json_equals_that_of_orjson_except_for_long_integers(value: dict[str, Any]) -> None:
     short = orjson.loads(as_json(value))
     assert short == orjson.loads(orjson.dumps(_short(value)))
 
