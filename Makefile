@@ -13,25 +13,25 @@ READY := .venv/.ready
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-setup: $(READY)  ## make .venv with everything in it, once
+setup: $(READY)  ## make .venv with all dependencies, once
 
 $(READY): setup.cfg pyproject.toml .ci/constraints.txt .ci/setup .ci/index.sh
 	@PYTHON=$(PYTHON) .ci/setup
 
-run: setup  ## the bundled sample from text to shards to a short training
+run: setup  ## make a dataset from the bundled sample, and train a small GLM on it
 	$(BIN)/python -m pipelines.wudao --runner=DirectRunner --output build/wudao
 	$(BIN)/python -m shards inspect build/wudao --doc 0
 	rm -rf build/first
 	$(BIN)/python -m trainer.train --data build/wudao --model tiny --length 128 --batch-size 16 \
 	  --max-steps 30 --lr 2e-3 --log-every 5 --eval-every 15 --save build/first
 
-test: setup  ## the fast tests
+test: setup  ## run the fast tests
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not slow and not nightly" --ignore tests/engines $(ARGS)
 
-test-all: setup browser  ## all tests except test-engines: kills and restarts, other processes, training
+test-all: setup browser  ## run all tests except test-engines: kills and restarts, other processes, training
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m "not nightly" --ignore tests/engines $(ARGS)
 
-nightly: setup browser engines  ## tests that take hours: more kills and engines, a long soak, mutants
+nightly: setup browser engines  ## run tests that take hours: more kills and engines, a long soak, mutants
 	.ci/in-memory $(BIN)/python -m pytest -n auto -q -m nightly --ignore tests/engines $(ARGS)
 	.ci/in-memory $(BIN)/python -m pytest -n 2 --dist loadfile -q -m nightly tests/engines $(ARGS)
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED)
@@ -46,19 +46,19 @@ mutants: setup  ## find one-line faults that no test notices (SAMPLE=200, SEED=0
 browser:  ## install Chromium for the tests that open pages, where this machine allows it
 	@.ci/browser
 
-engines:  ## fetch what test-engines needs: an S3 server, Prism, Flink, Spark (needs Go, Java, Maven)
+engines:  ## fetch an S3 server, Prism, Flink and Spark for test-engines (needs Go, Java, Maven)
 	@.ci/engines
 
-test-engines: setup engines  ## the same bytes on every engine, kills on clusters of Flink and Spark
+test-engines: setup engines  ## compare the bytes of all engines, and kill workers of Flink and Spark
 	.ci/in-memory $(BIN)/python -m pytest -n 2 --dist loadfile -q -m "not nightly" tests/engines $(ARGS)
 
-test-pythons: setup  ## the wheel on every other Python here from 3.11 on: the same bytes
+test-pythons: setup  ## compare the bytes of the wheel on all other installed Pythons from 3.11 on
 	@.ci/pythons
 
-soak: setup  ## random runs, kills and damage against an oracle (MINUTES=30, SEED=0, ARGS="--only kill")
+soak: setup  ## compare random runs, kills and damage with an oracle (MINUTES=30, SEED=0, ARGS="--only kill")
 	$(BIN)/python -m tests.soak --minutes $(MINUTES) --seed $(SEED) $(ARGS)
 
-lint: setup  ## style, types, imports between packages, and banned phrases
+lint: setup  ## check style, types, imports between packages, and banned phrases
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -69,7 +69,7 @@ format: setup  ## rewrite the code in the house style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: setup  ## measure: rules, memory, dedup, loaders (ARGS="--only loaders", BENCH_MB=…)
+bench: setup  ## measure rules, memory, dedup, loaders (ARGS="--only loaders", BENCH_MB=…)
 	$(BIN)/python -m tests.bench $(ARGS)
 
 wheel:  ## build dist/corpusmill-….whl, for other machines; needs no .venv
@@ -78,5 +78,5 @@ wheel:  ## build dist/corpusmill-….whl, for other machines; needs no .venv
 images: setup  ## check the Dockerfile, and build both images, or try the worker's steps in a clean Debian
 	@.ci/images
 
-clean:  ## remove .venv and everything made
+clean:  ## remove .venv and all outputs
 	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis .import_linter_cache
