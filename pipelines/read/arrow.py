@@ -44,7 +44,9 @@ class ArrowReader(StreamReader):
         source = StreamFile(stream)
         try:
             with open_arrow(io.BufferedReader(source), self.split.path) as batches:
-                chosen = self._rows.columns(batches.schema.names)
+                names = batches.schema.names  # one name may occur twice
+                needed = set(self._rows.columns(names))
+                chosen = [index for index, name in enumerate(names) if name in needed]
                 for batch in batches:
                     yield validated(batch.select(chosen))
         except (pa.ArrowException, OSError):

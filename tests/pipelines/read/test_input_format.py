@@ -136,6 +136,18 @@ def test_rows_of_arrow(tmp_path: Path) -> None:
             Peek(str(path), how).check()
 
 
+def test_of_two_columns_with_one_name_the_last_counts(tmp_path: Path) -> None:
+    columns = [pa.array(["a"]), pa.array([1]), pa.array([2])]
+    table = pa.Table.from_arrays(columns, names=["text", "page", "page"])
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pa.ipc.new_stream(tmp_path / "a.arrow", table.schema) as writer:
+        writer.write_table(table)
+    for name in ("a.parquet", "a.arrow"):
+        assert values(read_file(input_file(tmp_path / name), input_format())) == [
+            {"text": "a", "page": 2}
+        ]
+
+
 @pytest.mark.parametrize("nest", ["plain", "list", "object", "map", "dictionary", "indices"])
 def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
     """pyarrow does not check offsets: with wrong ones it reads beyond a buffer or crashes."""
