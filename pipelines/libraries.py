@@ -51,5 +51,5 @@ def verified(
 
 @cache
 def _warn(line: str) -> None:
-    """Log a warning once."""
+    """Log a warning, but only once per process."""
     _LOG.warning("%s", line)

@@ -279,9 +279,9 @@ def run_job(notes: Notes, spec: JobSpec, runner: Runner, *, only_map: bool = Fal
     pipeline = new_pipeline(runner, options.output.name)
     with beam.without_cells():
         if only_map:
-            _ = pipeline | ReadSplits(notes) | ProcessSplits(notes, spec.chain.steps)
+            _ = pipeline | ReadSplits(notes) | ProcessSplits(notes, spec.steps.names)
         else:
-            dataset(pipeline, notes, steps=spec.chain.steps, dedup=options.dedup, grows=grows)
+            dataset(pipeline, notes, steps=spec.steps.names, dedup=options.dedup, grows=grows)
     later = () if only_map else (*dedup_stages(options.dedup, grows=grows), "ranges", "merge")
     run_pipeline(pipeline, notes, runner, ("map", *later))
     for level, message in notes.get(LOGGED) or ():

@@ -96,7 +96,7 @@ class JobSpec:
     corpus: Corpus
     """The corpus whose command runs the job."""
     map: Job
-    chain: StepsInfo
+    steps: StepsInfo
     semantic: Mapping[str, Any]
     """The options that determine the output bytes, with fingerprints instead of paths."""
     number: int
@@ -126,7 +126,7 @@ class JobSpec:
         labels = None if options.lid_model else LANGUAGES
         quality = QualityRules.parse(options.quality, overrides=options.threshold, labels=labels)
         return QualityRules(
-            merge_selections(quality.selection, recorded_bounds(self.chain.fingerprints))
+            merge_selections(quality.selection, recorded_bounds(self.steps.fingerprints))
         )
 
 
@@ -373,7 +373,7 @@ def mapped(notes: Notes) -> Mapped:
 
 
 def _plan_map(notes: Notes, spec: JobSpec, sizes: Mapping[str, int]) -> ProcessPlan:
-    mapping = plan_splits(spec.map, spec.chain.fingerprints, notes.get(FILES).files, there=sizes)
+    mapping = plan_splits(spec.map, spec.steps.fingerprints, notes.get(FILES).files, there=sizes)
     if spec.map.options.part == (MERGE,):
         check_parts(spec.map, mapping.items, sizes)
     notes.put(_MAPPING, mapping)
@@ -483,7 +483,7 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
     index = SegmentIndex(
         generation=f"g{len(earlier) + 1:04}-{fingerprint[:8]}",
         fingerprint=fingerprint,
-        dtype=spec.chain.tokenizer.dtype,
+        dtype=spec.steps.tokenizer.dtype,
         texts=job.options.keep_dropped,
         segments=tuple(
             SegmentEntry.of(segment, record.source)
@@ -508,8 +508,8 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
         results,
         corpus=spec.corpus.spec.name,
         options=spec.semantic,
-        tokenizer=spec.chain.tokenizer,
-        vocabulary=write_vocabulary(output, spec.chain.vocabulary),
+        tokenizer=spec.steps.tokenizer,
+        vocabulary=write_vocabulary(output, spec.steps.vocabulary),
         number=spec.number,
     )
     if base is not None:
@@ -525,7 +525,7 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
         "workers": spec.workers,
         "input_MB": sum(file.bytes for file in found.files) / 1e6,
         "dedup": results.dedup.figures,
-        "given": given_paths(options, spec.chain.fingerprints),
+        "given": given_paths(options, spec.steps.fingerprints),
         "left_out": _listed(left_out),
         "cut": _listed(cut),
         **figures(

@@ -3,13 +3,13 @@
     python -m pipelines.rethreshold build/wudao --threshold gopher.min_words=30
     python -m pipelines.rethreshold build/wudao --language-threshold 0.65 --languages zh
 
-No text is read and nothing is written. Figures are exact wherever the counts allow it. If a text
-was dropped and would now be kept, only its bytes are known: its tokens are estimated from the
+No text is read and nothing is written. Figures are exact if the counts allow it. If a text was
+dropped and would now be kept, only its bytes are known: its tokens are estimated from the
 tokens per byte of the tokenized texts in its language. The number of such texts that later stages
 (screening and dedup) would drop is estimated from the share that these stages dropped.
 
-Steps are numbered in the order in which a text meets them: the language, its score, then each rule
-of the language. A text is dropped by the first step that it breaks.
+Steps are numbered in order of application: the language, its score, then each rule of the language.
+A text is dropped by the first step that it breaks.
 """
 
 import math

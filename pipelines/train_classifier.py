@@ -39,13 +39,13 @@ from shards.errors import UserError
 from shards.storage.files import atomic_write
 
 THRESHOLDS = (0.01, 0.05, *(round(0.1 * step, 1) for step in range(1, 10)), 0.95, 0.99)
-"""The bounds that the closing table lists."""
+"""The bounds in the closing table."""
 
 POSITIVE, NEGATIVE = "positive", "negative"
 
 _PREFIX = LABEL_PREFIX.decode()
 _LABEL_WORD = re.compile(rf"(?<!\S){_PREFIX}\S*")
-"""A word that fastText would read as a label of the text; when scoring texts, fastText skips it."""
+"""A word that fastText would read as the label of a training text, and ignores in other texts."""
 
 _AS_INPUT = (
     "folders, files or globs, as for --input of a corpus. Repeat the flag for several inputs, each "
@@ -80,14 +80,14 @@ class Side:
     """The texts of one label."""
 
     name: str
-    """The label: POSITIVE or NEGATIVE."""
+    """The name of the flag: POSITIVE or NEGATIVE."""
     label: str
     lines: list[str]
     """The texts to train on."""
     held_out: list[str]
     """The texts to measure the classifier with."""
     skipped: str
-    """A phrase about unused texts, for the last log line; "" if all texts were used."""
+    """A phrase about unused texts, for the closing lines; "" if all texts were used."""
 
     def counts(self, specs: Sequence[str]) -> dict[str, Any]:
         """Return the entry of the report about this side."""

@@ -30,7 +30,7 @@ HOLD_OUT = HoldOut(share=0.02, max_bytes=4 << 20)
 """The share of sampled records that measure the tokenizer instead of training it."""
 
 _LINE_CHARACTERS = 4096
-"""The length at which lines are cut, because SentencePiece drops lines above a limit in bytes."""
+"""Longer lines are cut, because SentencePiece drops lines above a limit in bytes."""
 
 _MIN_COVERAGE = 0.9
 
@@ -150,7 +150,7 @@ def train(texts: Iterable[str], *, options: TokenizerOptions) -> bytes:
             split_digits=True,
             # A character takes up to four bytes.
             max_sentence_length=4 * _LINE_CHARACTERS,
-            # The model records the number of threads, which also affects the last digits of scores.
+            # The model stores the number of threads, which also affects the last digits of scores.
             num_threads=4,
             minloglevel=2,
         )

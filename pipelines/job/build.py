@@ -148,20 +148,20 @@ class Build:
         self.output = self.options.output
         self.runner = runner
         run = uuid.uuid4().hex
-        chain: StepsInfo = runner.call(describe_run, (self.options, run))
+        steps: StepsInfo = runner.call(describe_run, (self.options, run))
         job = Job(
             options=self.options,
             corpora=dict(corpora),
-            versions=segment_versions(chain.library_versions, corpora),
+            versions=segment_versions(steps.library_versions, corpora),
             run=run,
         )
         self.work = job.work
         self.spec = JobSpec(
             corpus=corpus,
             map=job,
-            chain=chain,
+            steps=steps,
             semantic={
-                **semantic_options(self.options, chain.fingerprints, affects=(SEGMENTS, DATASET)),
+                **semantic_options(self.options, steps.fingerprints, affects=(SEGMENTS, DATASET)),
                 **other_corpora(corpora, corpus),
                 **corpus.code(),
             },
@@ -307,18 +307,18 @@ class Build:
             return
         known = frozenset(base.sources() if base else ())
         first = FirstFiles(job=self.spec.map, files=files, known=known)
-        check_first_records(first.unmapped(self.spec.chain.fingerprints), call=self.runner.call)
+        check_first_records(first.unmapped(self.spec.steps.fingerprints), call=self.runner.call)
 
     def announce(self) -> None:
         """Log the inputs and the libraries that read them."""
-        libraries = ", ".join(self.spec.chain.library_versions.values())
+        libraries = ", ".join(self.spec.steps.library_versions.values())
         size = f"{len(self.files)} files, {_megabytes(self.files):.1f} MB; " if self.files else ""
         _LOG.info("%s%s", size, libraries)
-        if unused := self.spec.chain.unused_end:
+        if unused := self.spec.steps.unused_end:
             _LOG.info(
                 "documents end with the id %d, as GLM's do, and not with the tokenizer's own %s: "
                 "give --eos '%s' for a model that was trained with it",
-                self.spec.chain.tokenizer.special["eos"],
+                self.spec.steps.tokenizer.special["eos"],
                 unused,
                 unused,
             )
@@ -351,8 +351,8 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
         output=output,
         advice=advice,
         files=existing.Files(
-            tokenizers=(spec.chain.tokenizer, manifest.tokenizer),
-            given=(given_paths(options, spec.chain.fingerprints), recorded_paths(output)),
+            tokenizers=(spec.steps.tokenizer, manifest.tokenizer),
+            given=(given_paths(options, spec.steps.fingerprints), recorded_paths(output)),
         ),
     )
 

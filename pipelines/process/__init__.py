@@ -1,1 +1,1 @@
-"""ProcessSplits: a split becomes segments."""
+"""The stage ProcessSplits, which turns splits into segments."""

@@ -1,7 +1,7 @@
-"""The end of the map: the judged batches of a split become segments.
+"""Writes the judged batches of a split as segments.
 
-A segment ends after a fixed number of records or tokens, so that a split of any size needs the same
-memory. Equal texts of the same segment are not handed on.
+A segment ends after a fixed number of records or tokens, so that splits of any size need the same
+memory. Repeated texts within a segment are dropped.
 """
 
 from collections import Counter
@@ -30,7 +30,7 @@ MAX_RECORDS = 131_072
 MAX_TOKENS = 32 << 20
 
 MAX_HELD_BYTES = 128 << 20
-"""Bytes of texts and rejects, which are held until a segment is closed."""
+"""The maximum bytes of texts and rejects, which stay in memory until a segment is closed."""
 
 
 class SegmentBuilder:
@@ -46,16 +46,16 @@ class SegmentBuilder:
         """Make a builder.
 
         Args:
-            dedup: Drop equal texts of a file within a segment, and write the files that dedup
-                reads.
-            schema: Columns of the audit table.
-            keep_texts: Write .texts.
+            dedup: Whether to drop repeated texts of a file within a segment, and to write the files
+                that dedup reads.
+            schema: The columns of the audit table.
+            keep_texts: Whether to write .texts files.
         """
         self._dedup = dedup
         self._schema = schema
         self._keep_texts = keep_texts
         self.tokens_by_path: Counter[str] = Counter()
-        """Tokens of each file's documents in the segments that are closed."""
+        """The number of tokens of each file's documents in closed segments."""
         self._examples = Examples()
         self._clear()
 
@@ -69,13 +69,13 @@ class SegmentBuilder:
         self._held_bytes = 0
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         """Whether nothing has been added since the last segment."""
         return self._num_records == 0
 
     @property
-    def full(self) -> bool:
-        """Whether the segment must be closed before more is added."""
+    def is_full(self) -> bool:
+        """Whether the segment must be closed before more rows are added."""
         return (
             self._num_records >= MAX_RECORDS
             or self._num_tokens >= MAX_TOKENS
@@ -83,9 +83,9 @@ class SegmentBuilder:
         )
 
     def add(self, kept: pa.RecordBatch, dropped: Iterable[FilterResult]) -> None:
-        """Take a judged batch: the documents that passed every stage, and those that did not.
+        """Add a judged batch: the documents that passed all steps, and the other rows.
 
-        Of those with a column RAW_HEAD the quarantined ones are kept for rejects/.
+        Quarantined rows of batches with a column RAW_HEAD go to rejects/.
         """
         for verdict in dropped:
             if verdict.batch.num_rows:
@@ -99,7 +99,7 @@ class SegmentBuilder:
             self._examples.add(kept, pa.nulls(kept.num_rows, pa.string()))
         if not self._keep_texts:
             kept = kept.drop_columns(["prompt", "text"])
-        if kept.num_rows or not self._kept:  # an empty first batch still gives the columns
+        if kept.num_rows or not self._kept:  # an empty first batch still defines the columns
             tokens = kept["tokens"]
             self._tokens.append(tokens.flatten().to_numpy())
             lengths = tokens.value_lengths().cast(pa.int32())
@@ -114,7 +114,7 @@ class SegmentBuilder:
             self._held_bytes += sum(sizes)
 
     def _keep_raws(self, verdict: FilterResult) -> None:
-        """Keep for rejects/ what has the first bytes of its record."""
+        """Keep quarantined rows for rejects/, if the first bytes of their records are known."""
         if RAW_HEAD.name not in verdict.batch.schema.names:
             return
         rows = verdict.batch.select(["order", PATH.name, "position", "length", RAW_HEAD.name])
@@ -130,7 +130,7 @@ class SegmentBuilder:
         self._rejects.append({**place, "reason": reason, "raw": raw})
 
     def close(self, stem: AnyPath) -> Segment:
-        """Write the segment's files under `stem` and start the next one."""
+        """Write the segment's files under `stem`, and start the next segment."""
         documents = self._sorted_documents()
         deduper = SegmentDedup(documents, files=_numbers(documents)) if self._dedup else None
         reasons = deduper.reasons if deduper else pa.nulls(documents.num_rows, pa.string())
@@ -166,7 +166,7 @@ class SegmentBuilder:
         return segment
 
     def _sorted_documents(self) -> pa.Table:
-        """Return the documents by order, with the start of their tokens."""
+        """Return the documents sorted by order, with the start of each one's tokens."""
         documents = pa.Table.from_batches(self._kept)
         lengths = documents["tokens"].to_numpy().astype(np.int64)
         starts = np.cumsum(lengths) - lengths
@@ -208,14 +208,14 @@ class SegmentBuilder:
 
 
 def _numbers(documents: pa.Table) -> np.ndarray:
-    """Return the number of each document's file: the same for documents of the same file."""
+    """Return a number for each document, which is the same for documents of the same file."""
     paths = documents[PATH.name].combine_chunks()
     numbers: np.ndarray = paths.indices.to_numpy()
     return numbers
 
 
 def _count_empty(documents: pa.Table) -> dict[str, int]:
-    """Return how many documents have no value in a column of text, by column, if any."""
+    """Return the number of documents without a value in a text column, by column, if any."""
     names = [field.name for field in documents.schema if pa.types.is_large_string(field.type)]
     counts = {
         name: documents.num_rows - pc.sum(pc.not_equal(documents[name], ""), min_count=0).as_py()

@@ -1,8 +1,8 @@
-"""The fields that options name: of each source the first records have them, or the run ends.
+"""Checks that the first records of each source have the fields that options name.
 
-A field that no record has would be an empty column, and a list of addresses would block nothing,
-without a word. One of the first records suffices: many fields are not in every record. With several
-sources one of them is enough as well, and the log names the others.
+Without this check a field that no record has would become an empty column, and a blocklist would
+block nothing, without any message. The field must be in one of the first records, since many fields
+are not in every record. Of several sources one must have the field; the log names the others.
 """
 
 from collections.abc import Sequence
@@ -24,49 +24,49 @@ from shards.errors import UserError
 _ABSENT = object()
 
 _RECORDS = 100
-"""The number of records whose fields a message names."""
+"""The maximum number of records whose fields a message lists."""
 
 
 @dataclass
 class FieldCheck:
-    """Fields and metrics that the first records of a source have not shown yet."""
+    """The requested fields that have not been found yet in the first records of a source."""
 
     corpus: Corpus
     source: str
     missing: dict[str, str] = field(default_factory=dict)
-    """By field, the flag and the value that name it."""
+    """The missing fields, each with the flag and value that name it."""
     needs_url: bool = False
-    """Whether no document had an address so far that a list could block."""
+    """Whether a blocklist is given, and no document has had a URL yet."""
     path: str = ""
     """The first file."""
     records: int = 0
-    """How many were looked at."""
+    """The number of records that were checked."""
     bytes: int = 0
-    """About how much of the files they take up."""
+    """The approximate size of these records in the files."""
     url: str = ""
-    """The first that is not empty."""
-    _looked_at: list[Record] = field(default_factory=list)
+    """The first value of the column url that is not empty."""
+    _checked: list[Record] = field(default_factory=list)
 
     @classmethod
     def of(cls, corpus: Corpus, source: str) -> "FieldCheck":
-        """Return the fields that the options of a source's corpus name."""
+        """Return a check of the fields that the options of a source's corpus name."""
         missing = dict(corpus.spec.named_fields(corpus.options))
         return cls(corpus, source, missing, needs_url=bool(corpus.options.url_blocklist))
 
     @property
     def is_open(self) -> bool:
-        """Whether something has not been seen yet."""
+        """Whether a field or a URL has not been found yet."""
         return self.needs_url or bool(self.missing)
 
-    def look(self, path: str, item: Record | Damage, documents: pa.RecordBatch) -> None:
-        """Look at a record and at the documents that were made of it."""
+    def add(self, path: str, item: Record | Damage, documents: pa.RecordBatch) -> None:
+        """Check a record and the documents that were made from it."""
         if not self.is_open or isinstance(item, Damage):
             return
         self.path = self.path or path
         self.records += 1
         self.bytes += max(item.length, item.size)
-        if len(self._looked_at) < _RECORDS:
-            self._looked_at.append(item)
+        if len(self._checked) < _RECORDS:
+            self._checked.append(item)
         for name in [*self.missing]:
             if value_at(item.value, name, _ABSENT) is not _ABSENT:
                 del self.missing[name]
@@ -76,30 +76,30 @@ class FieldCheck:
             self.needs_url = not any(map(has_site, urls))
 
     def fields_error(self) -> UserError:
-        """Return the error that names the first field that is missing, and those that are there."""
+        """Return the error about the first missing field, which lists the existing fields."""
         name, words = next(iter(self.missing.items()))
         flag, given = words.split(" ", 1)
         column = "" if flag == "--id-field" else f"{given.rpartition('=')[0] or name}="
         near = "".join(nearest(name, self._names, most=1))
         meant = f"Did you mean {flag} {column}{near}? " if near else ""
         return UserError(
-            f"{words}: there is no field {short(name)} in {self._which}. These have "
-            f"{listed(self._names)}. {meant}Give the name of a field that is there, with dots for "
+            f"{words}: there is no field {short(name)} in {self._which}. They have "
+            f"{listed(self._names)}. {meant}Give the name of an existing field, with dots for "
             f"a field in a field, or leave {short(name)} out of {flag}."
         )
 
     def url_error(self) -> UserError:
-        """Return the error that says why a list of addresses would block nothing."""
-        value = f"it holds {shown(short(self.url))!r}" if self.url else "it is empty"
+        """Return the error that says why a blocklist would block nothing."""
+        value = f"it contains {shown(short(self.url))!r}" if self.url else "it is empty"
         return UserError(
-            f"--url-blocklist: the column url has no address in {self._which}: {value}. So the "
-            f"list would block nothing. The records have {listed(self._names)}. The column has to "
-            f"hold addresses as text, such as https://example.org/page: {called('text')} fills it "
-            "with --provenance url=FIELD."
+            f"--url-blocklist: the column url has no URL in {self._which}: {value}. So the list "
+            f"would block nothing. The records have {listed(self._names)}. The column must contain "
+            f"URLs such as https://example.org/page; {called('text')} fills it with --provenance "
+            "url=FIELD."
         )
 
     def warnings(self) -> list[str]:
-        """Return the fields that the records lack, for the log."""
+        """Return warnings about the fields that the records lack."""
         lacks = [
             f"{words}: there is no field {short(name)} in {self._which}; the column is empty there"
             for name, words in self.missing.items()
@@ -115,22 +115,22 @@ class FieldCheck:
 
     @property
     def _names(self) -> list[str]:
-        return [field.name for field in fields_of(self._looked_at)]
+        return [field.name for field in fields_of(self._checked)]
 
 
 def check_fields(found: Sequence[FieldCheck], *, known: frozenset[str]) -> list[str]:
-    """Check that the first records of all sources had what their options name.
+    """Check that the first records of all sources have the fields that options name.
 
     Args:
-        found: The fields that they did not show, by source.
-        known: Sources that the dataset has already: a few records of them may lack a field, and
-            with a list of addresses the value of their url.
+        found: The check of each source.
+        known: The sources that the dataset already has. A few records of these may lack a field or,
+            with a blocklist, a URL.
 
     Returns:
-        What to warn of: fields that some sources lack.
+        Warnings about fields that some sources lack.
 
     Raises:
-        UserError: A field is in no source, or a source has no address to block.
+        UserError: No source has a field, or the URLs of a source are missing.
     """
     found = [wanted for wanted in found if wanted.records]
     for wanted in found:

@@ -1,16 +1,16 @@
-"""The first records of each source, read before the map: can any of them be read at all?
+"""Checks before processing that the first records of each source can be read.
 
-A wrong field, format or encoding makes every record of a source unreadable, and a map of hours
-would only count them. So a source is looked at until one of its records becomes a document, be it
-one that a rule leaves out; mostly that is the first one. If MAX_RECORDS in a row do not, or all
-there are, the run ends and names the fields that they have.
+A wrong field, format or encoding makes every record of a source unreadable, and a run of hours
+would only count them. So each source is read until one of its records becomes a document, which may
+be dropped later; usually that is the first record. If none of MAX_RECORDS does, or of all records,
+the run ends with an error that names the fields of the records.
 
-Fields that options name, such as those of --provenance, have to be in one of the first records as
-well (wanted.py).
+Fields that options name, such as those of --provenance, must be in one of the first records too
+(field_check.py).
 
-The records come from LANES places of the source in turn, each a run of its files or, where it has
-fewer, a part of one that can be cut: what is broken at the beginning does not stop a run whose
-other text is good. A share of unreadable records that was allowed by name is for the map to count.
+Records are read in turn from LANES places of the source. A place is a group of its files, or a part
+of a file if there are fewer files. So a damaged beginning does not stop a run whose other text is
+good. If options allow a share of unreadable records, the processing counts them.
 """
 
 import itertools
@@ -41,33 +41,33 @@ from shards.errors import UserError
 _LOG = logging.getLogger("corpusmill")
 
 MAX_RECORDS = 1000
-"""Of a source, none of which can be read, after which the run ends."""
+"""The number of unreadable records of a source after which the run ends."""
 
 MAX_BYTES = 256 << 20
-"""Bytes of such records after which a source is left to the map, which reads it side by side."""
+"""Bytes of unreadable records after which the check of a source ends without an error."""
 
 MAX_FILES = 1000
-"""Files of a source that are looked at, spread over all of them."""
+"""The maximum number of files of a source that are checked, evenly spaced among all files."""
 
 LANES = 4
-"""Places of a source that are read in turn."""
+"""The number of places of a source that are read in turn."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class FirstFiles:
-    """The records that are checked."""
+    """The files whose first records are checked."""
 
     job: Job
     files: Sequence[InputFile]
-    """Of all sources, by source and path; at most MAX_FILES of each are read."""
+    """The files of all sources, by source and path; at most MAX_FILES per source are read."""
     known: frozenset[str] = frozenset()
-    """Sources that the dataset has already: of these a few bad records stop no run."""
+    """The sources that the dataset already has: a few bad records of these do not end a run."""
 
     def unmapped(self, fingerprints: Mapping[str, Any]) -> "FirstFiles":
-        """Return this without the sources whose first item an earlier run has finished.
+        """Return the files without those sources whose first item an earlier run has finished.
 
         Args:
-            fingerprints: Fingerprints instead of the options that are paths.
+            fingerprints: The fingerprints that replace options which name paths.
         """
         groups = _by_source(self.files)
         new = [own for own in groups if not _is_mapped(own, self.job, fingerprints)]
@@ -77,18 +77,18 @@ class FirstFiles:
 def check_first_records(
     first: FirstFiles, *, call: Callable[[Callable[[FirstFiles], list[str]], FirstFiles], list[str]]
 ) -> None:
-    """Check that something can be read of each source, and that it has what options name.
+    """Check that some records of each source can be read, and have the fields that options name.
 
     Args:
-        first: The records that are checked.
-        call: Calls a function where items run, as Runner.call does.
+        first: The files whose first records are checked.
+        call: Calls a function in a worker, as Runner.call does.
 
     Raises:
-        UserError: Nothing can be read of a source, it lacks a field that an option names, or a
-            file is in another format than it should be. The message says what its records hold.
+        UserError: No record of a source can be read, a source lacks a field that an option names,
+            or a file has another format than expected. The message shows what the records have.
     """
     chosen = [file for own in _by_source(first.files) for file in _spread(own)]
-    for warning in call(_look, replace(first, files=chosen)) if chosen else []:
+    for warning in call(_check_in_worker, replace(first, files=chosen)) if chosen else []:
         _LOG.warning("%s", warning)
 
 
@@ -110,16 +110,16 @@ def _is_mapped(files: Sequence[InputFile], job: Job, fingerprints: Mapping[str, 
     return (job.work / "map" / f"{first.name}.json").exists()
 
 
-def _look(first: FirstFiles) -> list[str]:
-    """Read the first records of the files; if a worker died of it, the map finds the file."""
+def _check_in_worker(first: FirstFiles) -> list[str]:
+    """Return the warnings about the first records; if a worker died here, processing finds it."""
     return [] if ATTEMPT.deaths else check_sources(first)
 
 
 def check_sources(first: FirstFiles) -> list[str]:
-    """Read the first records of each source in this process, and return the warnings.
+    """Read the first records of each source in this process, and return warnings.
 
     Raises:
-        UserError: As `check_first_records`.
+        UserError: See `check_first_records`.
     """
     options, all_wanted = first.job.options, []
     for own in _by_source(first.files):
@@ -132,7 +132,7 @@ def check_sources(first: FirstFiles) -> list[str]:
         try:
             is_read = _read_first(corpus, _spread(own), found, wanted)
         except UserError:
-            if options.watch:  # it may still be written
+            if options.watch:  # the file may still be being written
                 continue
             raise
         is_whole = found.records < MAX_RECORDS
@@ -143,71 +143,71 @@ def check_sources(first: FirstFiles) -> list[str]:
 
 
 def _odd_files(first: FirstFiles) -> Iterator[str]:
-    """Yield a warning for each source whose first file seems to hold other documents than it has.
+    """Yield a warning for each source whose first file may hold other documents than are read.
 
-    Its lines may be parts of one text, or its only object a table of which one text is read.
+    Its lines may be parts of one text, or its only object may be a table stored by columns.
     """
     for own in [] if first.job.options.watch else _by_source(first.files):
         input_format = first.job.corpora[own[0].source].input_format
         peek = Peek(own[0].path, input_format)
         if input_format.format == "auto" and peek.looks_wrapped:
             yield (
-                f"each line of {shown(peek.path)} becomes a document, and they look like parts of "
-                "one text: give --format file to make a document of each file, or --format lines "
-                "if each line is one"
+                f"each line of {shown(peek.path)} becomes a document, but the lines look like "
+                "parts of one text: give --format file to make one document per file, or --format "
+                "lines if each line is a document"
             )
         if peek.is_by_columns:
             yield f"{shown(peek.path)} is one object of many records. {BY_COLUMNS}"
 
 
 def _may_be_unread(options: Options) -> bool:
-    """Return whether a run continues if none of its records can be read."""
+    """Return whether a run continues even if no record can be read."""
     return options.watch or options.max_reject_rate >= 1
 
 
 def _read_first(
     corpus: Corpus, files: Sequence[InputFile], found: UnreadableSource, wanted: FieldCheck
 ) -> bool:
-    """Read the first records of a source until one can be read, and has what options name.
+    """Read records of a source until one can be read and all requested fields were found.
 
-    They are MAX_RECORDS, or fewer if there are no more.
+    At most MAX_RECORDS are read.
 
     Args:
         corpus: The corpus of the source.
-        files: Of the source, by path.
+        files: The files of the source, by path.
         found: Collects the records that cannot be read.
-        wanted: Collects the records that can be read.
+        wanted: Collects the fields of the other records.
 
     Returns:
-        Whether one can be read, or may be one of those that were not looked at.
+        Whether a record can be read, or may be among those that were not checked.
 
     Raises:
-        UserError: A file is in another format than it should be, or code of the corpus fails.
+        UserError: A file has another format than expected, or code of the corpus fails.
     """
     batcher = DocumentBatcher(corpus)
     is_read = False
-    for split, item in _in_turn(corpus, files):
+    for split, item in _interleaved(corpus, files):
         verdict = batcher.to_batch([BatchPiece(split, [item])])
         reasons = verdict.reasons.to_pylist()
         if QUARANTINE_REASONS.issuperset(reasons):
             found.add(split.path, item, reasons[0] if reasons else "missing-field")
         else:
             is_read = True
-            wanted.look(split.path, item, verdict.batch)
+            wanted.add(split.path, item, verdict.batch)
         if is_read and not wanted.is_open:
             return True
         if found.records + wanted.records >= MAX_RECORDS:
             return is_read
         if found.bytes + wanted.bytes >= MAX_BYTES:
             return True
-    # Of more files there may be others that hold something.
+    # If there are more files, the others may have readable records.
     return is_read or not found.records or len(files) >= MAX_FILES
 
 
-def _in_turn(
+def _interleaved(
     corpus: Corpus, files: Sequence[InputFile]
 ) -> Iterator[tuple[FileSplit, Record | Damage]]:
-    """Yield records from LANES runs of the files, one of each in turn."""
+    """Yield records from LANES groups of the files, one from each group in turn."""
     edges = [lane * len(files) // LANES for lane in range(LANES + 1)]
     places: list[Iterator[FileSplit]] = (
         [_whole(corpus, files[start:end]) for start, end in itertools.pairwise(edges)]
@@ -225,14 +225,14 @@ def _in_turn(
 
 
 def _whole(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
-    """Yield the splits of files, one after another."""
+    """Yield the splits of files, file by file."""
     for file in files:
         Peek(file.path, corpus.input_format).check()
         yield from splits(file, corpus.input_format, split_bytes=max(1, file.bytes))
 
 
 def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
-    """Yield the splits of fewer than LANES files, so many of each that there are LANES at least."""
+    """Yield the splits of fewer than LANES files, with at least LANES splits in all."""
     parts = -(-LANES // len(files))
     for file in files:
         Peek(file.path, corpus.input_format).check()
@@ -245,5 +245,5 @@ def _items(
     for split in place:
         for item in corpus.reader(
             split, all_columns=True
-        ):  # a message names all fields that are there
+        ):  # whole, so that a message can name all fields
             yield split, item

@@ -1,9 +1,9 @@
-"""A run in parts: the share of a corpus that a machine maps, and what is missing at the end.
+"""Divides a run into parts, and finds out which parts are missing.
 
-All items of the map are in one row, each as long as it has bytes. Share i of N is the i-th of N
-equal lengths of that row and takes the items whose middle is in it: neighbours, so that a machine
-reads mostly files of its own. A share depends only on the corpus and on N, and shares of different
-N cover the corpus together if their lengths do.
+All items are laid out in one line, each with a length in bytes. Share i/N is the i-th of N equal
+sections of this line, and contains the items whose middle is in it. These are neighbours, so that
+machines read mostly different files. A share depends only on the corpus and on N. Shares with
+different N cover the corpus together if their sections do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ def items_of_part(items: Sequence[ProcessItem], part: Sequence[str]) -> list[Pro
     """Return the items of some shares, in order.
 
     Args:
-        items: All of a corpus, in order.
+        items: All items of a corpus, in order.
         part: The shares.
     """
     bounds = [share_bounds(share) for share in part]
@@ -29,11 +29,11 @@ def items_of_part(items: Sequence[ProcessItem], part: Sequence[str]) -> list[Pro
 
 
 def shares_for(items: Sequence[ProcessItem], missing: Sequence[ProcessItem]) -> str:
-    """Return the value of --part whose shares hold some items and as few others as possible.
+    """Return the value of --part that covers the missing items and as few others as possible.
 
     Args:
-        items: All of a corpus, in order.
-        missing: Some of them.
+        items: All items of a corpus, in order.
+        missing: The missing items.
     """
     middles = _middles(items)
 
@@ -49,7 +49,7 @@ def shares_for(items: Sequence[ProcessItem], missing: Sequence[ProcessItem]) -> 
 
 
 def describe_ranges(splits: Sequence[FileSplit]) -> str:
-    """Return the files and ranges of splits for an error message: the first _MAX_RANGES."""
+    """Return the first _MAX_RANGES files and ranges of splits, for an error message."""
     joined: list[tuple[str, int, int]] = []
     for split in splits:
         name = f"{split.source}/{split.relative}"
@@ -67,10 +67,10 @@ def _unit(name: str) -> str:
 
 
 def _middles(items: Sequence[ProcessItem]) -> dict[str, Fraction]:
-    """Return where the middle of each item is in the row, from 0 to 1, by name."""
+    """Return where the middle of each item is in the line, from 0 to 1, by name."""
     ends: dict[tuple[str, str], int] = {}
     for split in (split for item in items for split in item.splits):
-        ends[split.name] = max(split.end, ends.get(split.name, 1))  # in rows, for a table
+        ends[split.name] = max(split.end, ends.get(split.name, 1))  # rows for tables
     lengths = {item.name: _length(item, ends) for item in items}
     total, before, middles = sum(lengths.values()) or 1, Fraction(0), {}
     for name, length in lengths.items():
@@ -80,7 +80,7 @@ def _middles(items: Sequence[ProcessItem]) -> dict[str, Fraction]:
 
 
 def _length(item: ProcessItem, ends: Mapping[tuple[str, str], int]) -> Fraction:
-    """Return the bytes that an item maps, given where each file ends."""
+    """Return the number of bytes of an item, given where each file ends."""
     parts = (
         Fraction((split.end - split.start) * split.file_bytes, ends[split.name])
         for split in item.splits

@@ -1,4 +1,4 @@
-"""The plan of the map: the splits of all files, as items that are mapped at once."""
+"""Plans the items of ProcessSplits: the splits of all files."""
 
 import itertools
 import logging
@@ -29,14 +29,14 @@ _LOG = logging.getLogger("corpusmill")
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessPlan:
-    """The splits that a job processes."""
+    """The items that a job processes."""
 
     items: Sequence[ProcessItem]
-    """By file and place."""
+    """The items, by file and position."""
     others: Sequence[ProcessItem] = ()
-    """Those that other parts map."""
+    """The items that other parts process."""
     failed: Mapping[InputFile, str] = field(default_factory=dict)
-    """Files of a watch that cannot be cut into splits, and why."""
+    """The files of a watch that cannot be split, and why."""
 
 
 def plan_splits(
@@ -50,28 +50,30 @@ def plan_splits(
 
     Args:
         job: The values that all items share.
-        fingerprints: Fingerprints instead of the options that are paths.
+        fingerprints: The fingerprints that replace options which name paths.
         inputs: The files.
-        there: The names of all files in the folder of the map.
+        there: The names of all files in the folder .work/map.
 
     Raises:
-        UserError: A file cannot be cut into splits, unless this is a watch.
+        UserError: A file cannot be split, unless this is a watch.
     """
     part = job.options.part
     is_share = bool(part) and part != (MERGE,)
-    chains: list[list[FileSplit]] = []
+    splits_by_file: list[list[FileSplit]] = []
     failed: dict[InputFile, str] = {}
     for file in sorted(inputs, key=lambda file: file.name):
         input_format = job.corpora[file.source].input_format
         try:
             if not part:
                 Peek(file.path, input_format).check()
-            chains.append(splits(file, input_format, split_bytes=job.options.split_bytes))
+            splits_by_file.append(splits(file, input_format, split_bytes=job.options.split_bytes))
         except UserError as error:
             if not job.options.watch:
                 raise
             failed[file] = str(error)
-    items = split_items(packs(chains, split_bytes=job.options.split_bytes), job, fingerprints)
+    items = split_items(
+        packs(splits_by_file, split_bytes=job.options.split_bytes), job, fingerprints
+    )
     own = items_of_part(items, part) if is_share else items
     if is_share:
         names = {split.name for item in own for split in item.splits}
@@ -90,9 +92,9 @@ def split_items(
     """Return the items of a job.
 
     Args:
-        cut: The splits that each item maps, by source.
+        cut: The splits of each item, by source.
         job: The values that all items share.
-        fingerprints: Fingerprints instead of the options that are paths.
+        fingerprints: The fingerprints that replace options which name paths.
     """
     items = []
     for source, group in itertools.groupby(cut, key=lambda splits: splits[0].source):
@@ -110,13 +112,13 @@ def split_items(
 def is_intact(
     job: Job, item: ProcessItem, record: ProcessRecord, sizes: Mapping[str, int] | None
 ) -> bool:
-    """Return whether an earlier job mapped an item, of files as they are now."""
+    """Return whether an earlier job finished an item, and its files have not changed."""
     merges = job.options.part == (MERGE,)
     return is_usable(
         item,
         record,
         job.work / "map",
-        # A merge does not look at the files: on its machine they may have other times.
+        # A merge ignores the files: on its machine they may have other modification times.
         input_format=None if merges else job.corpora[item.source].input_format,
         sizes=sizes,
         cut=job.options.skip_unreadable or not job.options.watch,
@@ -124,15 +126,15 @@ def is_intact(
 
 
 def check_parts(job: Job, items: Sequence[ProcessItem], sizes: Mapping[str, int]) -> None:
-    """Check that the parts of a run have mapped all of its items.
+    """Check that the parts of a run have processed all items.
 
     Args:
         job: The values that all items share.
         items: All items.
-        sizes: Of all files in the folder of the map.
+        sizes: The sizes of all files in the folder .work/map.
 
     Raises:
-        UserError: Some are not mapped; the message says which parts have to run.
+        UserError: Items are missing; the message says which parts have to run.
     """
     folder = job.work / "map"
 
@@ -162,7 +164,7 @@ def check_parts(job: Job, items: Sequence[ProcessItem], sizes: Mapping[str, int]
 
 
 def log_part(job: Job, plan: ProcessPlan, records: Iterable[ProcessRecord]) -> None:
-    """Log what a part has mapped, and what to do next."""
+    """Log what a part has processed, and what to do next."""
     names = list_file_names(job.work / "map")
     everything = [*plan.items, *plan.others]
     missing = [item for item in everything if f"{item.name}.json" not in names]
@@ -183,7 +185,7 @@ def log_part(job: Job, plan: ProcessPlan, records: Iterable[ProcessRecord]) -> N
 def failed_files(
     records: Iterable[ProcessRecord], inputs: Iterable[InputFile]
 ) -> dict[InputFile, str]:
-    """Return the files of which a split has failed, and why."""
+    """Return the files with a failed split, and why it failed."""
     why: dict[tuple[str, str], str] = {}
     for split in (split for record in records for split in record.splits):
         if split.failure:
@@ -194,7 +196,7 @@ def failed_files(
 def without_files(
     records: Iterable[ProcessRecord], left_out: Collection[tuple[str, str]]
 ) -> list[ProcessRecord]:
-    """Return records without the splits of some files, of which they have no segment."""
+    """Return records without the splits of some files, which have no segments."""
     found = []
     for record in records:
         kept = tuple(split for split in record.splits if split.name not in left_out)
@@ -204,10 +206,10 @@ def without_files(
 
 
 def check_ends(records: Iterable[ProcessRecord], inputs: Iterable[InputFile]) -> None:
-    """Check that the end of no file is missing.
+    """Check that no file is cut off.
 
     Raises:
-        UserError: One is.
+        UserError: The end of a file is missing.
     """
     why = {split.name: split.why_cut for record in records for split in record.splits if split.cut}
     cut = {file: why[file.name] for file in inputs if file.name in why}
@@ -218,18 +220,18 @@ def check_ends(records: Iterable[ProcessRecord], inputs: Iterable[InputFile]) ->
 
 
 def splits_of(items: Iterable[ProcessItem]) -> list[FileSplit]:
-    """Return the splits that items map."""
+    """Return the splits of items."""
     return [split for item in items for split in item.splits]
 
 
 def forget_mapped(folder: AnyPath, inputs: Iterable[InputFile], names: Iterable[str]) -> None:
-    """Delete the records and segments of files that are in a generation; those of others stay.
+    """Delete the records and segments of files that a generation contains.
 
     Args:
-        folder: The folder of the map.
+        folder: The folder .work/map.
         inputs: The files.
-        names: The names of the items that mapped them; what was mapped of them before in other
-            packs goes, too.
+        names: The names of the files' items. Records and segments of these files in earlier items,
+            with other packs, are deleted too.
     """
     of_files, chosen = {file.name for file in inputs}, {*names}
     there = list_file_names(folder)
@@ -250,7 +252,7 @@ def _log_changes(
     job: Job,
     there: Collection[str],
 ) -> None:
-    """Log which versions have changed since an earlier job mapped these items."""
+    """Log which versions have changed since an earlier job processed these items."""
     todo = [item for item in items if f"{item.name}.json" not in there]
     current = {f"{item.name}.json" for item in everything}
     others = [name for name in there if name.endswith(".json") and name not in current]
@@ -261,5 +263,5 @@ def _log_changes(
 
 
 def _max_deaths(splits: Sequence[FileSplit], options: Options) -> int:
-    """Return how many workers may die of an item: in a watch at each file, which it leaves out."""
+    """Return how many workers an item may kill; a watch tries each of its files separately."""
     return MAX_DEATHS * (1 + len(splits)) if options.watch else MAX_DEATHS

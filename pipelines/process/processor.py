@@ -1,8 +1,8 @@
-"""ProcessSplits: reads a split, judges it batch by batch and writes it as segments.
+"""ProcessSplits reads a split, judges it batch by batch, and writes it as segments.
 
-An item maps a split of a large file, or many small files (packs.py). Its record is written last;
-the name of the record is a fingerprint of everything that affects the bytes of the segments, so a
-later run finds it and skips the item.
+An item is a split of a large file, or many small files (packs.py). Its record is written last. The
+name of the record is a fingerprint of everything that affects the bytes of the segments, so a later
+run finds the record and skips the item.
 """
 
 import hashlib
@@ -44,18 +44,18 @@ _CUT = {
     "bad-archive": "is a damaged archive",
     "unterminated-array": "holds a JSON array that is not closed",
 }
-"""The problem of a file whose end is missing, by the reason of its last damage."""
+"""The problem of a file whose end is missing, by the reason of the damage at its end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """The values that all map items of a run share."""
+    """The values that all items of a run share."""
 
     options: Options
     corpora: Mapping[str, Corpus]
     """The corpus of each source."""
     versions: Mapping[str, str]
-    """The versions that affect bytes, as the driver has them."""
+    """The versions that affect bytes, in the driver."""
     run: str = ""
     """Identifies this run of the driver."""
 
@@ -71,9 +71,9 @@ class ProcessItem:
 
     name: str
     splits: tuple[FileSplit, ...]
-    """A split, or small files of one source: one split each."""
+    """One split, or one for each of several small files of the same source."""
     max_deaths: int = MAX_DEATHS
-    """How many worker processes of this machine may die of it before it is given up."""
+    """How many workers of this machine may die at the item before the run ends."""
 
     def __str__(self) -> str:
         first, last = self.splits[0], self.splits[-1]
@@ -83,18 +83,18 @@ class ProcessItem:
 
     @property
     def source(self) -> str:
-        """The source of its files."""
+        """The source of the files."""
         return self.splits[0].source
 
     @property
     def size(self) -> int:
-        """Bytes that it maps; rows, of a table."""
+        """The bytes of the splits; for tables, the rows."""
         return sum(split.end - split.start for split in self.splits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SplitRecord:
-    """The result of a split."""
+    """The facts about a processed split."""
 
     source: str
     relative: str
@@ -105,21 +105,21 @@ class SplitRecord:
     etag: str = ""
     crc32c: int
     unsampled: int = 0
-    """Records that --sample left out; they are counted nowhere else."""
+    """The records that --sample leaves out, which are not counted elsewhere."""
     tokens: int = 0
-    """Of its documents, without those that repeat a text of the same segment."""
+    """The tokens of its documents, without repeated texts of the same segment."""
     bytes: int = 0
-    """About how many bytes of input its records take."""
+    """The approximate size of its records in the input."""
     unread_bytes: int = 0
-    """About how many of them those take that cannot be read."""
+    """The approximate size of those records that cannot be read."""
     cut: str = ""
-    """Why an unknown number of records is missing at its end; empty if none is."""
+    """Why an unknown number of records is missing at its end; "" if none is."""
     failure: str = ""
-    """Why a watch leaves the file out for now: no segment has any of it."""
+    """Why a watch leaves out the file for now; no segment contains any of it."""
 
     @classmethod
     def failed(cls, split: FileSplit, message: str) -> "SplitRecord":
-        """Return the record of a split that cannot be mapped."""
+        """Return the record of a split that cannot be processed."""
         return cls._of_split(split, crc32c=0, failure=message)
 
     @classmethod
@@ -129,7 +129,7 @@ class SplitRecord:
         Args:
             split: The split.
             reader: The reader of the split.
-            results: The fields that say how much it holds.
+            results: The fields with the amounts of the split.
         """
         if reader.crc32c is None:
             raise RuntimeError(f"{split.path}: the reader ended before the split did")
@@ -150,35 +150,35 @@ class SplitRecord:
 
     @property
     def why_cut(self) -> str:
-        """The problem of a file whose end is missing, to follow its name; or ""."""
+        """The end of a message about a file whose end is missing; "" for a whole file."""
         return f"{_CUT[self.cut]}: an unknown number of records is missing" if self.cut else ""
 
     @property
     def name(self) -> tuple[str, str]:
-        """Source and path of its file, as `InputFile.name`."""
+        """The source and path of the file, as in `InputFile.name`."""
         return self.source, self.relative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
-    """The result of an item; the last file that it writes."""
+    """The results of an item, in the last file that it writes."""
 
     splits: tuple[SplitRecord, ...]
-    """In the order of the item."""
+    """The splits, in the order of the item."""
     seconds: float = 0.0
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
-    """CPU seconds of the process, by stage."""
+    """The CPU seconds of the process, by stage."""
     versions: Mapping[str, str] = field(default_factory=dict)
     segments: tuple[Segment, ...] = ()
 
     @property
     def source(self) -> str:
-        """The source of its splits."""
+        """The source of the splits."""
         return self.splits[0].source
 
     @property
     def unsampled(self) -> int:
-        """Records that --sample left out."""
+        """The number of records that --sample leaves out."""
         return sum(split.unsampled for split in self.splits)
 
 
@@ -189,13 +189,13 @@ def record_names(
     versions: Mapping[str, str],
     fingerprints: Mapping[str, Any],
 ) -> list[str]:
-    """Return the fingerprints of items: the same on every machine, for every number of workers.
+    """Return the fingerprints of items, which do not depend on the machine or number of workers.
 
     Args:
-        items: The splits of each.
+        items: The splits of each item.
         corpus: The corpus of their source.
         versions: The versions that affect bytes.
-        fingerprints: Fingerprints instead of the options that are paths.
+        fingerprints: The fingerprints that replace options which name paths.
     """
     shared = {
         "corpus": corpus.spec.name,
@@ -219,12 +219,12 @@ def record_names(
 
 
 def prepare_splits(job: Job) -> Callable[[ProcessItem], None]:
-    """Return the function that runs map items of the job."""
+    """Return the function that processes items of a job."""
     return SplitProcessor(job).process
 
 
 class SplitProcessor:
-    """Runs map items; has the models of one worker process, which go with it."""
+    """Processes items in one worker process; owns the models of the process."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -247,15 +247,17 @@ class SplitProcessor:
         )
 
     def process(self, item: ProcessItem) -> None:
-        """Write the segments of an item, and last its record.
+        """Write the segments of an item, and then its record.
 
-        In a watch a file that cannot be processed has a record that says why: one file must not
-        stop the others. Trouble with the output is no fault of the file. Where a worker has died at
-        an item, or a watch cannot process many files, each file is processed by itself, to find the
-        one at fault.
+        In a watch a file that cannot be processed gets a record with the reason, because one file
+        must not stop the others. Errors about the output are not the file's fault. If a worker has
+        died at an item, or a watch cannot process several files, each file is processed separately
+        to find the bad one.
         """
         try:
-            record = self._one_by_one(item) if ATTEMPT.deaths else self._processed(item, item.name)
+            record = (
+                self._one_by_one(item) if ATTEMPT.deaths else self._process_item(item, item.name)
+            )
         except Exception as error:
             if not self._leaves_out(error):
                 raise
@@ -263,22 +265,22 @@ class SplitProcessor:
         write_json(self._folder / f"{item.name}.json", seal(record))
 
     def _leaves_out(self, error: Exception) -> bool:
-        """Return whether an error leaves out a file, and does not end the run."""
+        """Return whether to leave out a file because of an error, instead of ending the run."""
         options = self._job.options
         of_output = str(options.output) in str(error)
         return options.watch and not of_output and not is_out_of_memory(error)
 
     def _one_by_one(self, item: ProcessItem) -> ProcessRecord:
-        """Process each file of an item by itself, and return one record."""
+        """Process each file of an item separately, and return one record."""
         parts: list[ProcessRecord] = []
         for number, split in enumerate(item.splits):
             one = replace(item, splits=(split,))
             ATTEMPT.name_place(str(one))
             try:
                 self._check_deaths(one)
-                # Not the names of the item's own segments: an engine may still run an attempt that
-                # it takes for lost.
-                parts.append(self._processed(one, f"{item.name}-{number:05}"))
+                # Names that differ from those of the whole item, because Beam may still run an
+                # attempt that it considers lost.
+                parts.append(self._process_item(one, f"{item.name}-{number:05}"))
             except Exception as error:
                 if not self._leaves_out(error):
                     raise
@@ -295,17 +297,17 @@ class SplitProcessor:
         )
 
     def _check_deaths(self, item: ProcessItem) -> None:
-        """Check that a watch has not lost MAX_DEATHS workers to this file: it leaves it out.
+        """Check that fewer than MAX_DEATHS workers of a watch have died at this file.
 
         Raises:
-            UserError: It has.
+            UserError: MAX_DEATHS have died, so the watch leaves out the file.
         """
         deaths = ATTEMPT.deaths.count(str(item))
         if self._job.options.watch and deaths >= MAX_DEATHS:
             raise UserError(f"{deaths} workers died one after the other at the {item}")
 
-    def _processed(self, item: ProcessItem, stem: str) -> ProcessRecord:
-        """Write the segments of an item, whose names begin with a stem, and return its record."""
+    def _process_item(self, item: ProcessItem, stem: str) -> ProcessRecord:
+        """Write the segments of an item, with names that begin with a stem; return its record."""
         started, clock = time.monotonic(), CpuClock()
         corpus = self._job.corpora[item.source]
         readers = [(split, corpus.reader(split)) for split in item.splits]
@@ -338,12 +340,12 @@ class SplitProcessor:
         amounts: InputCounts,
         clock: CpuClock,
     ) -> Iterator[tuple[pa.RecordBatch, list[FilterResult]]]:
-        """Yield batches of documents that pass every step, and the verdicts on the others.
+        """Yield batches of documents that pass all steps, and the results for the other rows.
 
         Args:
-            readers: Splits of one source, each with its reader.
-            amounts: Counts what is read.
-            clock: Counts the time of each step.
+            readers: The splits of one source, each with its reader.
+            amounts: Counts records and bytes.
+            clock: Measures the time of each step.
         """
         for group in group_records(readers):
             batcher = self._batchers[group[0].split.source]
@@ -361,23 +363,23 @@ class SplitProcessor:
         stems: Iterator[AnyPath],
         clock: CpuClock,
     ) -> Iterator[Segment]:
-        """Yield the segments of batches as they are written."""
+        """Write batches as segments, and yield each segment."""
         for kept, verdicts in batches:
             with clock.time("segment"):
                 builder.add(kept, verdicts)
-                full = [builder.close(next(stems))] if builder.full else []
+                full = [builder.close(next(stems))] if builder.is_full else []
             yield from full
-        if not builder.empty:
+        if not builder.is_empty:
             with clock.time("segment"):
                 last = builder.close(next(stems))
             yield last
 
 
 def _check_ends(splits: Iterable[SplitRecord]) -> None:
-    """Check that the end of no file is missing.
+    """Check that no file is cut off.
 
     Raises:
-        UserError: One is; the file's name goes before the message.
+        UserError: The end of a file is missing; the caller puts the file's name before the message.
     """
     for split in splits:
         if split.cut:
@@ -385,6 +387,6 @@ def _check_ends(splits: Iterable[SplitRecord]) -> None:
 
 
 def _failed(item: ProcessItem, error: Exception) -> ProcessRecord:
-    """Return the record of an item of one split that cannot be mapped."""
+    """Return the record of an item with one split that cannot be processed."""
     message = str(error) if isinstance(error, UserError) else last_line(error)
     return ProcessRecord(splits=(SplitRecord.failed(item.splits[0], message),))

@@ -1,4 +1,4 @@
-"""A corpus as batches of documents: found, cut and read as by its command."""
+"""The transform that reads a corpus as batches of documents, as its command does."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -41,19 +41,19 @@ from shards.commands.spelling import expected
 from shards.errors import UserError
 
 RESERVED_COLUMNS = frozenset({SOURCE.name, PATH.name, REASON.name, RAW_HEAD.name})
-"""Columns that transforms add."""
+"""The columns that transforms add, which a corpus must not have."""
 
 READING_OPTIONS = ("input", "sample", "seed", "split_bytes", "skip_unreadable")
-"""The options of all corpora that say what is read; what else they have says what is made of it."""
+"""The options of all corpora that decide which records are read."""
 
 _SPLITS = "splits"
 
 
 class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
-    """Reads a corpus: documents with their identity, as its command reads them.
+    """Reads the documents of a corpus as its command does.
 
-    Files are cut into splits, which are spread over the workers. The batches have the columns of
-    docs/own.md, then those that the corpus keeps with each document.
+    Files are cut into splits, which are distributed among the workers. The batches have the columns
+    in docs/own.md, followed by those that the corpus keeps with each document.
     """
 
     def __init__(
@@ -66,14 +66,14 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         """Find the files.
 
         Args:
-            corpus: A corpus of this or another package ("wudao"), or the module that holds one.
-            input: Path, URL or glob, or several, as --input takes them; or paths by their names;
-                none for the corpus's bundled sample.
-            options: Options of the corpus by the names of their flags, with `_` for `-`.
+            corpus: A corpus of this or another package ("wudao"), or the module of a corpus.
+            input: One or several paths, URLs or globs, as in --input; or a mapping from names to
+                paths; by default the corpus's bundled sample.
+            options: The options of the corpus, named as their flags with `_` for `-`.
 
         Raises:
-            UserError: There is no such corpus or option, a value is none that its flag takes, or a
-                file cannot be read.
+            UserError: The corpus or an option does not exist, a value is not valid, or a file
+                cannot be read.
         """
         super().__init__()
         module = corpus_module(corpus) or corpus
@@ -83,7 +83,10 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         values = options_of_call(spec.options, given, module=module)
         if not values.input:
             if spec.sample is None:
-                raise UserError(f"ReadCorpus({corpus!r}) has no input: give input=PATH")
+                raise UserError(
+                    f"ReadCorpus({corpus!r}) has no input, and the corpus has no sample: give "
+                    "input=PATH"
+                )
             values = replace(values, input=(str(spec.sample),))
         listing, self._corpora = sources.list_corpus_files(module, values)
         chains = []
@@ -95,12 +98,12 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         for name, one in self._corpora.items():
             if taken := sorted(RESERVED_COLUMNS & {*one.columns}):
                 raise UserError(
-                    f"the corpus of the input {name!r} has a column {taken[0]!r}, a name that "
-                    "transforms use for their own: call it otherwise in its `provenance`"
+                    f"the corpus of the input {name!r} has a column {taken[0]!r}, but transforms "
+                    "add a column of this name: rename it in the corpus's `provenance`"
                 )
 
     def expand(self, pipeline: PBegin) -> Any:
-        """Wire it."""
+        """Read the splits and return the four outputs."""
         read_splits = beam.ParDo(ReadDoFn(self._corpora)).with_output_types(
             pa.RecordBatch,
             dropped=pa.RecordBatch,
@@ -123,7 +126,7 @@ def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> 
             known = sorted({*own, *READING_OPTIONS})
             raise UserError(
                 f"ReadCorpus({corpus!r}) has no option {name!r}: {expected(name, known)}. Other "
-                "flags of the command belong to the other transforms"
+                "flags of the command are arguments of other transforms"
             )
 
 
@@ -135,14 +138,14 @@ class ReadDoFn(beam.DoFn):
         self._versions = segment_versions({}, corpora)
 
     def setup(self) -> None:
-        """Import the corpora, which are those that the pipeline was made with."""
+        """Import the corpora, after checking that they are the same as in the driver."""
         check_worker_facts(segment_versions({}, self._corpora), self._versions)
         self._batchers = {
             source: DocumentBatcher(corpus) for source, corpus in self._corpora.items()
         }
 
     def process(self, pack: tuple[FileSplit, ...]) -> Iterator[Any]:
-        """Yield the batches of splits of one source, and last their records."""
+        """Yield the batches of splits of one source, and then the records of the splits."""
         source = pack[0].source
         corpus, batcher = self._corpora[source], self._batchers[source]
         readers = [(split, corpus.reader(split)) for split in pack]
@@ -158,15 +161,15 @@ class ReadDoFn(beam.DoFn):
             record = SplitRecord.of(split, reader, **amounts.of(split.relative))
             if record.cut and not corpus.options.skip_unreadable:
                 raise UserError(
-                    f"The input {shown(split.path)} {record.why_cut}. Fetch it again, or give "
-                    "ReadCorpus skip_unreadable=True to continue with the records that can be read"
+                    f"The input {shown(split.path)} {record.why_cut}. Fetch it again, or pass "
+                    "skip_unreadable=True to ReadCorpus to use the records that can be read"
                 )
             yield beam.TaggedOutput(_SPLITS, record)
 
     def _read(
         self, pieces: Sequence[BatchPiece], source: str, batcher: DocumentBatcher
     ) -> tuple[pa.RecordBatch, FilterResult]:
-        """Return the documents of records, and the verdict on what is left out."""
+        """Return the documents of records, and the rows that are left out, with reasons."""
         found = batcher.to_batch(pieces)
         batch = found.batch
         place = batch.schema.get_field_index(PATH.name)

@@ -1,4 +1,4 @@
-"""Which items of the map earlier runs have finished, and which versions changed since."""
+"""Finds the items that earlier runs have finished, and the versions that have changed since."""
 
 from collections.abc import Iterable, Mapping
 
@@ -21,19 +21,19 @@ def is_usable(
     sizes: Mapping[str, int] | None = None,
     cut: bool = True,
 ) -> bool:
-    """Return whether an earlier run finished an item, on its files as they are now.
+    """Return whether an earlier run finished an item, and its input files have not changed.
 
-    A file with another time or etag is read again: if its bytes are the same (crc32c), it is a copy
-    of the same file. Without an input format its name and size, which the item's name covers,
-    suffice. A split that failed is tried again.
+    A file with another modification time or etag is read again: if its bytes are the same (crc32c),
+    the file has not changed. Without `input_format`, only its name and size count, which are part
+    of the item's name. A failed split is processed again.
 
     Args:
         item: The item.
-        record: Its record.
-        folder: The folder of its files.
-        input_format: How its files are read; None if they are not to be looked at.
-        sizes: The size of every file in the folder; None asks for each.
-        cut: Whether it is of use where the end of a file is missing.
+        record: The record of the item.
+        folder: The folder of the item's files.
+        input_format: The format of the input files; None to ignore changes of these files.
+        sizes: The size of every file in the folder; None to query each file.
+        cut: Whether the record may be used if the end of a file is missing.
     """
     if not all(
         not found.failure and (cut or not found.cut) and _of_this_file(found, split, input_format)
@@ -55,26 +55,26 @@ def _of_this_file(record: SplitRecord, split: FileSplit, input_format: InputForm
 
 
 def unchanged(file: FileSplit | InputFile, before: tuple[int, str] | None) -> bool:
-    """Return whether a file still has this time and etag; False if it has neither."""
+    """Return whether a file still has this modification time and etag; False if it has neither."""
     return (file.mtime_ns, file.etag) == before != (0, "")
 
 
 def changed_versions(
     todo: Iterable[ProcessItem], versions: Mapping[str, str], records: Iterable[AnyPath]
 ) -> dict[str, int]:
-    """Return which versions changed since files were mapped, and how many segments that concerns.
+    """Return the versions that have changed since files were processed, and numbers of segments.
 
     Args:
-        todo: The items that are to be run again.
+        todo: The items that have to run again.
         versions: The current versions.
-        records: The paths of all records that no item of this run has.
+        records: The paths of all records that do not belong to items of this run.
     """
     unfinished = {_range(split) for item in todo for split in item.splits}
     changed: dict[str, int] = {}
     for path in records if unfinished else ():
         try:
             record = read_record(ProcessRecord, path)
-        except DamageError:  # of a version with another form of record
+        except DamageError:  # another version wrote it in another format
             continue
         of_these = any(_range(split) in unfinished for split in record.splits)
         if of_these and record.versions != versions:

@@ -1,6 +1,6 @@
-"""Quality profiles: published rules that keep a text or say why not.
+"""Quality profiles: published rules that keep a text or give a reason to drop it.
 
-A custom profile imports from here all that it needs.
+A custom profile can import everything that it needs from this package.
 """
 
 from shards.commands.extras import missing_extras_explained

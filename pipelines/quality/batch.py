@@ -1,4 +1,4 @@
-"""Texts on their way through the profiles."""
+"""Batches of texts that profiles measure, and single texts for custom profiles."""
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -12,31 +12,31 @@ from pipelines.quality.spans import Spans, texts_as_spans
 from pipelines.quality.words import WordLibraries, WordSplitter
 
 Column = npt.NDArray[Any]
-"""A number by text, an integer or a float."""
+"""A number for each text, an integer or a float."""
 
 
 class TextBatch:
-    """Texts whose words are found in the same way; each kind of words is found once."""
+    """Texts whose words are found in the same way; each kind of words is found only once."""
 
     def __init__(
         self,
         strings: Sequence[str],
         languages: Sequence[str],
-        splits: Mapping[str, WordSplitter],
+        splitters: Mapping[str, WordSplitter],
         libraries: WordLibraries,
     ) -> None:
-        """Take the texts.
+        """Make a batch.
 
         Args:
             strings: The texts.
-            languages: Their labels of lid.176.
-            splits: The functions that find their words, by the way to count them.
-            libraries: Those of this process.
+            languages: The labels of the texts' languages, as lid.176 has them.
+            splitters: The functions that find words, by kind: SPACES or DATATROVE.
+            libraries: The libraries of this process.
         """
         self.strings = strings
         self.languages = languages
         self.libraries = libraries
-        self._splits = splits
+        self._splitters = splitters
         self._words: dict[WordSplitter, Spans] = {}
 
     @cached_property
@@ -46,65 +46,65 @@ class TextBatch:
 
     def words(self, kind: str) -> Spans:
         """Return the words of the texts; kind is SPACES or DATATROVE."""
-        split = self._splits[kind]
-        if split not in self._words:
-            self._words[split] = split(self.texts)
-        return self._words[split]
+        splitter = self._splitters[kind]
+        if splitter not in self._words:
+            self._words[splitter] = splitter(self.texts)
+        return self._words[splitter]
 
     def num_words(self, kind: str) -> npt.NDArray[np.int64]:
-        """Return how many words the texts have; they are not kept if they are easy to find."""
-        if self._splits[kind] is Spans.words and self.known_words(kind) is None:
+        """Return the number of words of each text; words between spaces are only counted."""
+        if self._splitters[kind] is Spans.words and self.known_words(kind) is None:
             return self.texts.num_words()
         return self.words(kind).counts
 
     def known_words(self, kind: str) -> Spans | None:
-        """Return the words of the texts if they have been found."""
-        return self._words.get(self._splits[kind])
+        """Return the words of the texts, or None if they have not been found yet."""
+        return self._words.get(self._splitters[kind])
 
     def split(self, texts: Spans, kind: str) -> Spans:
         """Return the words of other texts of the same languages."""
-        return self._splits[kind](texts)
+        return self._splitters[kind](texts)
 
-    def replaced(
+    def with_texts(
         self,
         strings: Sequence[str],
         texts: Spans | None = None,
         words: Mapping[str, Spans] = MappingProxyType({}),
     ) -> "TextBatch":
-        """Return other texts instead of these.
+        """Return a batch of other texts in the same languages.
 
         Args:
-            strings: The texts, those that stay among them.
-            texts: The same as ranges, if they are at hand.
-            words: Their words, as far as they are known.
+            strings: The new texts.
+            texts: The same texts as ranges, if they are known.
+            words: The words of the new texts by kind, as far as they are known.
         """
-        batch = TextBatch(strings, self.languages, self._splits, self.libraries)
-        batch._words = {self._splits[kind]: spans for kind, spans in words.items()}
+        batch = TextBatch(strings, self.languages, self._splitters, self.libraries)
+        batch._words = {self._splitters[kind]: spans for kind, spans in words.items()}
         if texts is not None:
             batch.texts = texts
         return batch
 
-    def alone(self, text: str, at: int) -> "TextBatch":
-        """Return a batch of one text, which replaces the one with this number."""
-        return TextBatch([text], self.languages[at : at + 1], self._splits, self.libraries)
+    def with_text(self, text: str, at: int) -> "TextBatch":
+        """Return a batch of one text, in the language of the text with index `at`."""
+        return TextBatch([text], self.languages[at : at + 1], self._splitters, self.libraries)
 
 
 class MeasuredText:
-    """A text on its way through the profiles, for a profile of the user's."""
+    """A text as a custom profile measures it."""
 
     def __init__(self, batch: TextBatch, at: int) -> None:
-        """Take the text with this number in a batch."""
+        """Make the text with index `at` of a batch."""
         self.text = batch.strings[at]
         self.language = batch.languages[at]
-        """Its label of lid.176."""
+        """The label of its language, as lid.176 has it."""
         self._batch, self._at = batch, at
 
     def words(self, kind: str) -> list[str]:
-        """Return its words; kind is SPACES or DATATROVE."""
+        """Return the words of the text; kind is SPACES or DATATROVE."""
         words = self._batch.words(kind)
         own = slice(*words.offsets[self._at : self._at + 2].tolist())
         return Spans(words.characters, words.starts[own], words.ends[own], words.offsets).strings()
 
     def replaced(self, text: str) -> "MeasuredText":
         """Return another text instead of this one, in the same language."""
-        return MeasuredText(self._batch.alone(text, self._at), 0)
+        return MeasuredText(self._batch.with_text(text, self._at), 0)

@@ -1,4 +1,4 @@
-"""C4's rules for English web pages (Raffel et al. 2020, JMLR 21-140), for lines and then for pages.
+"""C4's rules for English web pages (Raffel et al. 2020, JMLR 21-140): about lines, then pages.
 
              @paper                              @datatrove, @fineweb (0.10.1)
 line ends    . ? ! "                             . ? ! " '      (@fineweb: any)
@@ -6,10 +6,10 @@ a line's     5 words or more, counted after      3 words or more, counted before
              citations are removed
 a page's     3 sentences or more, by end marks   5 sentences or more, by spaCy's sentencizer
 
-@fineweb is what the FineWeb recipe runs: datatrove's filter, set to keep lines whatever they end
-in. C4's list of bad words is not shipped, and no profile looks for them. The metrics count what is
-in the lines that the line rules keep or have not seen yet, so thresholds of line rules are not
-exact: another value of them needs the text again.
+@fineweb is the filter of the FineWeb recipe: datatrove's, set to keep lines with any ending. C4's
+list of bad words is not included, and no profile looks for them. The metrics depend on the lines
+that the line rules keep, so thresholds of line rules are not exact: the effect of another value
+cannot be computed without the text.
 """
 
 from dataclasses import replace
@@ -44,10 +44,10 @@ _PHRASES = (*LOREM_IPSUM, *JAVASCRIPT, *POLICIES)
 _LOREM_IPSUM, _JAVASCRIPT, _BRACE = 1, 2, 1 << len(_PHRASES)
 _POLICY = _BRACE - 1 - _LOREM_IPSUM - _JAVASCRIPT
 _RARE = "jkvm"
-"""A phrase is looked for where the first of these letters that it has stands."""
+"""Rare letters: a phrase is searched for by the first of these letters that it contains."""
 _NUM_ASCII = 128
 _CITATIONS = ("[edit]", "[citation needed]")
-"""Citations, except those of digits."""
+"""Citations, in addition to those of digits."""
 _UPPER_A, _UPPER_Z, _SMALL_K, _KELVIN, _TO_SMALL = ord("A"), ord("Z"), ord("k"), 0x212A, 0x20
 _CURLY, _DOT, _QUESTION, _EXCLAMATION = map(ord, "{.?!")
 _NOTHING, _HEAD = np.uint32(0), 2
@@ -80,11 +80,11 @@ def _measure(*, paper: bool) -> BatchMeasure:
     return measure
 
 
-# --- which lines stay
+# --- the lines that are kept
 
 
 def _citations(characters: Characters) -> tuple[Places, Places]:
-    """Return where citations begin and end, each in one line: [12], [], [edit]."""
+    """Return where citations begin and end, each within one line: [12], [], [edit]."""
     codes = characters.codes
     starts = np.flatnonzero(codes == ord("["))
     ends = starts + 1
@@ -100,7 +100,7 @@ def _citations(characters: Characters) -> tuple[Places, Places]:
 
 
 def _long_worded(lines: Spans, most: float) -> Flags:
-    """Return which lines have a word of more characters."""
+    """Return which lines have a word of more than `most` characters."""
     found = lines.lengths > most
     if found.any():
         words = lines[found].words()
@@ -109,7 +109,7 @@ def _long_worded(lines: Spans, most: float) -> Flags:
 
 
 def _find_in(lines: Spans) -> Places:
-    """Return the phrases in each line, in any case, as bits: of _PHRASES, and _BRACE."""
+    """Return the phrases in each line, ignoring case, as bits: one per phrase, and _BRACE."""
     found = np.zeros(len(lines.starts), np.int64)
     _find_phrases(lines.characters.codes, lines.starts, lines.ends, *_phrase_table(), found)
     return found
@@ -117,10 +117,10 @@ def _find_in(lines: Spans) -> Places:
 
 @cache
 def _phrase_table() -> tuple[Codes, Places, Flags]:
-    """Return a row for each phrase, the phrases by two of their characters, and what is rare.
+    """Return a row per phrase, the phrases for each pair of characters, and the rare characters.
 
-    A row is where those two stand, the length, and the phrase, filled up with 0. The first of the
-    two is a letter of _RARE.
+    A row has the position of the phrase's pair, its length and its characters, padded with 0. The
+    pair is the phrase's first letter of _RARE and the character after it.
     """
     rows = np.zeros((len(_PHRASES), _HEAD + max(map(len, _PHRASES))), np.uint32)
     pairs = np.zeros((_NUM_ASCII, _NUM_ASCII), np.int64)
@@ -164,7 +164,7 @@ def _find_phrases(  # noqa: PLR0913, PLR0917  ranges, a table
 
 @kernel
 def _is_phrase(line: Codes, first: Any, row: Codes) -> bool:
-    """Return whether the phrase of a row is at a place of a line."""
+    """Return whether the phrase of a row begins at a place of a line."""
     length = np.int64(row[1])
     if first < 0 or first + length > len(line):
         return False
@@ -176,10 +176,10 @@ def _is_phrase(line: Codes, first: Any, row: Codes) -> bool:
 
 @kernel
 def _small(code: Any) -> Any:
-    """Return the small letter of A to Z and of the Kelvin sign, any other character as it is.
+    """Return the small letter of A to Z and of the Kelvin sign, any other character unchanged.
 
-    Lower-casing makes an ASCII letter of nothing else but İ, of which it makes i and a dot above:
-    neither begins nor ends a phrase.
+    The only other character whose lower case has an ASCII letter is İ, which becomes i and a
+    combining dot: no phrase ends with i, and none contains that dot.
     """
     if _UPPER_A <= code <= _UPPER_Z:
         return code + _TO_SMALL
@@ -190,7 +190,7 @@ def _small(code: Any) -> Any:
 
 
 def _paper_sentences(lines: Spans) -> Places:
-    """Return the sentences of each line: end marks, with closing marks, before white space."""
+    """Return the number of sentences per line: end and closing marks before white space."""
     counts = np.zeros(len(lines.starts), np.int64)
     characters = lines.characters
     _count_ends(characters.codes, characters.kinds, lines.starts, lines.ends, counts)
@@ -219,29 +219,29 @@ def _is_mark(code: int) -> bool:
 
 
 def _spacy_sentences(lines: Spans, batch: TextBatch) -> Places:
-    """Return the sentences of each line, by spaCy's sentencizer."""
-    # A line without end marks before its very end is one sentence: no need to ask.
-    asked = lines.stripped_behind(ENDING).having(ENDING)
-    sentences = np.ones(len(asked), np.int64)
-    if asked.any():
-        sentences[asked] = batch.libraries.num_sentences(lines[asked].strings())
+    """Return the number of sentences that spaCy's sentencizer finds in each line."""
+    # A line without end marks before its very end is one sentence: spaCy is not needed.
+    has_marks = lines.stripped_behind(ENDING).having(ENDING)
+    sentences = np.ones(len(has_marks), np.int64)
+    if has_marks.any():
+        sentences[has_marks] = batch.libraries.num_sentences(lines[has_marks].strings())
     return sentences
 
 
-# --- the pages that they make
+# --- the pages that these lines make
 
 
 def _with_lines(
     batch: TextBatch, before: Spans, page: Spans, stay: Flags, cited: Flags
 ) -> TextBatch:
-    """Return the texts with the lines that stay, and their words as far as they are known.
+    """Return the texts with the lines that are kept, and their words as far as they are known.
 
     Args:
         batch: The texts.
-        before: Their lines.
-        page: Those that stay, without citations.
-        stay: Which of them stay.
-        cited: Which had citations.
+        before: The lines of the texts.
+        page: The lines that are kept, without citations.
+        stay: Which lines are kept.
+        cited: Which lines had citations.
     """
     last = len(page.characters.codes) - 1
     starts = np.append(page.starts, last)[page.offsets[:-1]]
@@ -253,9 +253,9 @@ def _with_lines(
     ]
     words = batch.known_words(DATATROVE)
     if words is None or words.characters is not batch.texts.characters:
-        return batch.replaced(strings, pages)
+        return batch.with_texts(strings, pages)
     changed = before.sums(stay & cited) > 0
-    # A line has the words that it has in any text, for white space between lines is a token too.
+    # The words of a line do not depend on its text: white space between lines is a token too.
     first = np.searchsorted(words.starts, before.starts)
     inside = np.repeat(stay, np.diff(first, append=len(words.starts)))
     words = words[inside & ~np.repeat(changed, words.counts)]
@@ -268,7 +268,7 @@ def _with_lines(
             offsets=np.arange(len(places) + 1),
         )
         words = insert_spans(words, batch.split(own, DATATROVE), places)
-    return batch.replaced(strings, pages, {DATATROVE: words})
+    return batch.with_texts(strings, pages, {DATATROVE: words})
 
 
 def _thresholds(
@@ -322,7 +322,7 @@ PROFILES = (
     Profile(
         family="c4",
         variant="fineweb",
-        about="C4's rules as FineWeb was made with: lines may end in anything.",
+        about="C4's rules as used for FineWeb: lines may end in anything.",
         metrics=METRICS,
         thresholds=_thresholds(
             line_words=3, sentences=5, terminal=0, sources=(FINEWEB_CODE, DATATROVE_CODE)

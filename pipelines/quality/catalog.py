@@ -1,16 +1,15 @@
-"""The profiles that can be named, and what a wrong name might have meant.
+"""The names of all profiles.
 
-A custom profile is named by its module, my.rules:clickbait, or by an entry point.
+A custom profile is named by its module, as in my.rules:clickbait, or by an entry point.
 """
 
 import importlib.metadata
-from collections.abc import Collection
 from itertools import chain
 
 from pipelines.quality import c4, chinese, fineweb, glm, gopher, repetition
 from pipelines.quality.custom import load_profile
 from pipelines.quality.profile import Profile
-from shards.commands.spelling import did_you_mean
+from shards.commands.spelling import expected
 from shards.errors import UserError
 
 PROFILES: tuple[Profile, ...] = (
@@ -21,36 +20,36 @@ PROFILES: tuple[Profile, ...] = (
     *fineweb.PROFILES,
     *chinese.PROFILES,
 )
-"""In the order of their columns in a table."""
+"""All profiles, in the order of their columns in the audit table."""
 
 NONE = "none"
-"""The word for no profile."""
+"""The name that stands for no profile."""
 
 SCORERS = ("classifier", "perplexity")
-"""The names of scorers, which are those of their flags, in order of application."""
+"""The names of the scorers, which are also the names of their flags, in order of application."""
 
 REASONS = tuple(dict.fromkeys(chain.from_iterable(profile.reasons for profile in PROFILES)))
-"""Every reason that a profile may give; variants of a family share theirs."""
+"""Every reason that a profile may give; variants of a family have the same reasons."""
 
 _BY_NAME = {name: profile for profile in PROFILES for name in {profile.name, profile.short}}
 NAMES = (NONE, *sorted({*_BY_NAME}))
 
 PROFILE_GROUP = "corpusmill.profiles"
-"""Entry points of installed packages: the short name of a profile, and its MODULE:NAME."""
+"""The entry points of installed packages: a short name of a profile, and its MODULE:NAME."""
 
 
 def find_profile(name: str) -> Profile:
-    """Return the profile of this name, or of this MODULE:NAME.
+    """Return the profile with this name, or the custom profile of this MODULE:NAME.
 
-    A bare name means the variant that goes by it.
+    The name of a family means its default variant.
 
     Raises:
-        UserError: there is none, or it is no proper one; the message lists the nearest names.
+        UserError: There is no such profile, or a custom profile is not valid.
     """
     if name in SCORERS:
         raise UserError(
-            f"{name} is no quality profile, but a model: --{name} measures by it and sets a bound, "
-            f"and --threshold {name}.min_METRIC=NUMBER sets another one (docs/quality.md)."
+            f"{name} is not a quality profile but a model: --{name} sets the model and its bound, "
+            f"and --threshold {name}.min_METRIC=NUMBER sets another bound (docs/quality.md)."
         )
     if name in _BY_NAME:
         return _BY_NAME[name]
@@ -61,11 +60,6 @@ def find_profile(name: str) -> Profile:
         return load_profile(entry.value, taken=_BY_NAME)
     names = [*NAMES, *sorted(installed.names)]
     raise UserError(
-        f'"{name}" is no quality profile: {nearest(name, names)}; write your own as MODULE:NAME.'
+        f'"{name}" is not a quality profile: {expected(name, names)}, or name a custom profile as '
+        "MODULE:NAME."
     )
-
-
-def nearest(name: str, names: Collection[str]) -> str:
-    """Return advice on an unknown name: the nearest names, if any, and all names."""
-    meant = did_you_mean(name, names, likeness=0.5)
-    return f"{meant} There are {', '.join(names)}" if meant else f"there are {', '.join(names)}"

@@ -1,8 +1,8 @@
 """Rules for Chinese: FineWeb-2's filters for Mandarin.
 
-A WuDao document is a single line, on which rules about lines have no bearing. So `fineweb2-zh`
-reads a text of one line by sentences: units that end with 。！？…；replace lines. Texts
-of two lines or more are read by lines, as published. `fineweb2-zh@datatrove` always reads lines.
+A WuDao document is a single line, so rules about lines tell nothing about it. If a text has only
+one line, `fineweb2-zh` applies these rules to its sentences, which end with 。！？…；. Texts of
+two or more lines are read line by line, as published. `fineweb2-zh@datatrove` always reads lines.
 """
 
 from dataclasses import replace
@@ -38,8 +38,8 @@ def _measure_units(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column
 
 
 _Counts = tuple[Places, ...]
-"""By text: parts seen before; parts; lines that end a sentence; lines; characters of lines seen
-before."""
+"""Numbers for each text: repeated parts; parts; lines that end a sentence; lines; characters of
+repeated lines. A part or line is repeated if it equals an earlier one."""
 
 
 def _counts_of_lines(texts: Spans) -> _Counts:
@@ -54,7 +54,7 @@ def _counts_of_lines(texts: Spans) -> _Counts:
 
 
 def _counts_of_units(texts: Spans) -> _Counts:
-    """Return the same of sentences, each with its end marks, instead of lines."""
+    """Return the same counts for sentences, which include their end marks, instead of lines."""
     kinds = texts.characters.kinds
     marks = texts.runs(np.flatnonzero(kinds & CHINESE_END > 0))
     behind = replace(marks, starts=marks.ends, ends=np.repeat(texts.ends, marks.counts))
@@ -120,7 +120,7 @@ PROFILES = (
         family="fineweb2-zh",
         variant="sentences",
         alias=True,
-        about="FineWeb-2's filters for Mandarin; sentences for lines where there is one line.",
+        about="FineWeb-2's filters for Mandarin; texts of one line are read by sentences.",
         metrics=_FINEWEB2_METRICS,
         thresholds=_fineweb2_thresholds(),
         measure_batch=_measure_units,

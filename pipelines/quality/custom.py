@@ -1,4 +1,4 @@
-"""Custom profiles and word splitters: loaded, checked, and guarded where they are called."""
+"""Loads and checks custom profiles and word splitters, and reports errors in their code."""
 
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,20 +22,20 @@ _SHOWN = 40
 
 
 def load_profile(spec: str, *, taken: Collection[str]) -> Profile:
-    """Return the profile of MODULE:NAME.
+    """Return the custom profile of a spec.
 
     Args:
-        spec: As given.
+        spec: MODULE:NAME.
         taken: The names of other profiles.
 
     Raises:
-        UserError: There is none, or it is no proper profile.
+        UserError: There is no such profile, or it is not valid.
     """
     profile = load_user_code(spec, what=PROFILE)
     if not isinstance(profile, Profile):
         raise UserError(
-            f'the {PROFILE} "{spec}" is a {type(profile).__name__}, not a Profile of '
-            "pipelines.quality"
+            f'the {PROFILE} "{spec}" has the type {type(profile).__name__}, not '
+            "pipelines.quality.Profile"
         )
     for problem in _problems(profile, taken):
         raise UserError(f'the {PROFILE} "{spec}": {problem}')
@@ -47,54 +47,55 @@ def load_profile(spec: str, *, taken: Collection[str]) -> Profile:
 def _problems(profile: Profile, taken: Collection[str]) -> Iterator[str]:
     for name in (profile.family, profile.variant or "a"):
         if not _NAME.fullmatch(name):
-            yield f"{name!r} is not a name: write small letters and digits, joined by -"
+            yield f"{name!r} is not a valid name: use lower-case letters and digits, joined by -"
     for name in {profile.name, profile.short} & {*taken}:
-        yield f"a profile of this package is called {name!r}: choose another family or variant"
+        yield f"corpusmill has a profile named {name!r}: choose another family or variant"
     if profile.measure is None:
         yield "it has no function `measure`"
-    yield from _odd_metrics(profile)
+    yield from _invalid_metrics(profile)
     if profile.words not in ("", SPACES, DATATROVE):
         yield f"words is {profile.words!r}, not one of '', {SPACES!r}, {DATATROVE!r}"
     if len(profile.defaults) < len(profile.thresholds):
         yield "two of its thresholds have the same name"
-    yield from _odd_rules(profile)
+    yield from _invalid_rules(profile)
 
 
-def _odd_metrics(profile: Profile) -> Iterator[str]:
+def _invalid_metrics(profile: Profile) -> Iterator[str]:
     if not profile.metrics or len({*profile.metrics}) < len(profile.metrics):
-        yield f"its metrics are none, or one is named twice: {profile.metrics}"
+        yield f"it has no metrics, or two with the same name: {profile.metrics}"
     for metric in profile.metrics:
         if not _METRIC.fullmatch(metric):
-            yield f"{metric!r} is not a name of a metric: write small letters, digits and _"
+            yield f"{metric!r} is not a valid metric name: use lower-case letters, digits and _"
 
 
-def _odd_rules(profile: Profile) -> Iterator[str]:
+def _invalid_rules(profile: Profile) -> Iterator[str]:
     for threshold in profile.thresholds:
         if not threshold.rule:
             continue
         known = threshold.name.startswith(("min_", "max_")) and threshold.metric in profile.metrics
         if not known:
             ways = " or ".join(f"min_{metric}, max_{metric}" for metric in profile.metrics)
-            yield f"its threshold {threshold.name!r} is not called {ways}"
+            yield f"its threshold {threshold.name!r} is not named {ways}"
         if not _NAME.fullmatch(threshold.rule):
             yield (
-                f"the rule {threshold.rule!r} is not a name: small letters and digits, joined by -"
+                f"the rule {threshold.rule!r} is not a valid name: use lower-case letters and "
+                "digits, joined by -"
             )
 
 
 @dataclass(frozen=True, slots=True)
 class _OneByOne:
-    """Measures batches by a function of one text, with errors that say which profile and where."""
+    """Measures the texts of a batch one by one; errors name the profile and the line in it."""
 
     spec: str
     measure: Measure
     num_metrics: int
 
     def __call__(self, batch: TextBatch, bounds: Bounds) -> tuple[TextBatch, Sequence[Column]]:
-        """Return the texts that the function passes on, and the metrics of all.
+        """Return the texts that the function passes on, and the metrics of all texts.
 
         Raises:
-            UserError: It fails, or returns something else.
+            UserError: The function fails, or its result is not valid.
         """
         texts = [MeasuredText(batch, at) for at in range(len(batch.strings))]
         measured = [self._measured(text, bounds) for text in texts]
@@ -102,7 +103,7 @@ class _OneByOne:
         passed_on = [text.text for text, _ in measured]
         same = all(map(is_, passed_on, batch.strings))
         columns = list(figures.reshape(len(texts), self.num_metrics).T)
-        return (batch if same else batch.replaced(passed_on)), columns
+        return (batch if same else batch.with_texts(passed_on)), columns
 
     def _measured(
         self, text: MeasuredText, bounds: Bounds
@@ -121,21 +122,21 @@ class _OneByOne:
 
 @dataclass(frozen=True, slots=True)
 class _Split:
-    """A splitter, with errors that say which one and where."""
+    """A custom word splitter; errors name it and the line of its code."""
 
     spec: str
     split: Callable[[str], Collection[str]]
 
     def __call__(self, text: str) -> list[str]:
-        """Return the words of a text, none empty or with white space at its ends.
+        """Return the words of a text, stripped of white space and without empty ones.
 
         Raises:
-            UserError: It fails, or returns something else.
+            UserError: The splitter fails, or does not return words.
         """
         with reraise_user_code_errors(self.spec, doing=f"it {_failed_on(text)}", what=SPLITTER):
             words = self.split(text)
             if isinstance(words, str):
-                raise TypeError("it returns a text, not the words of one")
+                raise TypeError("it returns a text, not a list of words")
             return [word for word in map(str.strip, words) if word]
 
 
@@ -144,15 +145,15 @@ def _failed_on(text: str) -> str:
 
 
 def load_splitter(spec: str) -> Callable[[str], list[str]]:
-    """Return the word splitter of MODULE:NAME; a class is made here, which may load its model.
+    """Return the word splitter of MODULE:NAME; a class is instantiated, which may load a model.
 
     Raises:
-        UserError: There is none, or it cannot be called or made.
+        UserError: There is no such splitter, or it cannot be instantiated or called.
     """
     found = load_user_code(spec, what=SPLITTER)
     if isinstance(found, type):
-        with reraise_user_code_errors(spec, doing="it cannot be made", what=SPLITTER):
+        with reraise_user_code_errors(spec, doing="it cannot be instantiated", what=SPLITTER):
             found = found()
     if not callable(found):
-        raise UserError(f'the {SPLITTER} "{spec}" is no function from a text to its words')
+        raise UserError(f'the {SPLITTER} "{spec}" is not a function from a text to its words')
     return _Split(spec, found)

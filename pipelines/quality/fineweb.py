@@ -1,12 +1,12 @@
 """FineWeb's own rules (Penedo et al. 2024, arXiv 2406.17557; datatrove's FineWebQualityFilter).
 
-                       @paper (section 3.6)        @code (datatrove 0.10.1, what made the data)
+                       @paper (section 3.6)        @code (datatrove 0.10.1, which made the data)
 short lines            shorter than 30 characters  30 characters or less
 dup_line_chars         0.1                         0.01
 newlines               no rule                     0.3
 words                  between spaces; jieba's     spaCy's; jieba's
 
-Only lines that are not blank count. The paper drops a text at its bound; the code, and both
+Blank lines are ignored. The paper drops a text whose metric equals the bound; the code, and both
 variants here, keep it.
 """
 
@@ -22,7 +22,7 @@ METRICS = ("punctuated_lines", "short_lines", "dup_line_chars", "newlines")
 
 
 def content_lines(texts: Spans) -> Spans:
-    """Return the lines of texts that are not blank, unchanged."""
+    """Return the lines of texts that are not blank, with the white space around them."""
     lines = texts.parts()
     return lines[lines.lacking(SPACE)]
 
@@ -70,7 +70,7 @@ PROFILES = (
         family="fineweb",
         variant="paper",
         alias=True,
-        about="FineWeb's own rules as the paper gives them; words are those between spaces.",
+        about="FineWeb's own rules as the paper gives them; words are separated by spaces.",
         metrics=METRICS,
         thresholds=_thresholds(PAPER, short_line_chars=29, dup_line_chars=0.1, newlines=NAN),
         measure_batch=_measure(SPACES),

@@ -1,4 +1,4 @@
-"""The rule of GLM's own corpora: a text has more than 100 characters."""
+"""The rule of GLM's corpora: a text has more than 100 characters."""
 
 from pipelines.quality.batch import Column, TextBatch
 from pipelines.quality.profile import Bounds, Profile, Threshold
@@ -12,7 +12,7 @@ PROFILES = (
     Profile(
         family="glm",
         alias=True,
-        about="More than 100 characters, as GLM's corpora of web text have it.",
+        about="More than 100 characters, as in GLM's corpora of web text.",
         metrics=("chars",),
         thresholds=(
             Threshold(

@@ -1,8 +1,8 @@
 """Gopher's quality rules for English (Rae et al. 2021, arXiv 2112.11446, appendix A1.1).
 
              @paper                             @datatrove (0.10.1)
-words        runs of non-spaces (jieba for zh)  spaCy's; number and length are of those that are
-                                                not punctuation alone
+words        separated by spaces (zh: jieba)    spaCy's; those of punctuation alone are left out
+                                                of the number and the mean length
 bullets      • - *                              • -
 stop words   distinct, in any case              distinct, as written
 """
@@ -24,7 +24,7 @@ PAPER = "Gopher (arXiv 2112.11446), A1.1"
 ENGLISH_STOP_WORDS = frozenset({"the", "be", "to", "of", "and", "that", "have", "with"})
 
 CHINESE_STOP_WORDS = frozenset("的年在月是和日了於·為有被人中为他與後也而由")
-"""FineWeb-2, configs/cmn_Hani.yml (commit 05e6729): each of one character."""
+"""FineWeb-2, configs/cmn_Hani.yml (commit 05e6729); each word is one character."""
 
 METRICS = (
     "words", "word_length", "hashes", "ellipses", "bullet_lines", "ellipsis_lines",
@@ -66,13 +66,13 @@ def _measure_paper(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column
 
 
 def _symbols(texts: Spans, words: Spans) -> tuple[Floats, Floats]:
-    """Return hash signs and ellipses per word."""
+    """Return the number of hash signs and of ellipses per word."""
     ellipses = texts.count("…") + texts.count("...")
     return ratio(texts.count("#"), words.counts), ratio(ellipses, words.counts)
 
 
 def _line_shares(texts: Spans, *, bullets: str) -> tuple[Floats, Floats]:
-    """Return the shares of lines that begin with a bullet and that end with an ellipsis."""
+    """Return the share of lines that begin with a bullet, and of those that end in an ellipsis."""
     lines = texts.lines().stripped()
     begun = np.isin(lines.first(), np.array([*map(ord, bullets)], np.uint32))
     ended = lines.ending_in("...", "…")
@@ -80,7 +80,7 @@ def _line_shares(texts: Spans, *, bullets: str) -> tuple[Floats, Floats]:
 
 
 def _stop_words(words: Spans, languages: Sequence[str]) -> Floats:
-    """Return how many different stop words occur; NaN in languages without a list."""
+    """Return the number of different stop words; NaN for languages without a list."""
     found = np.full(len(languages), np.nan)
     for own, stop_words in (({ENGLISH}, ENGLISH_STOP_WORDS), (CHINESE, CHINESE_STOP_WORDS)):
         rows = np.array([language in own for language in languages], np.bool_)
@@ -91,12 +91,12 @@ def _stop_words(words: Spans, languages: Sequence[str]) -> Floats:
 
 
 def count_different(words: Spans, wanted: frozenset[str], *, any_case: bool) -> Places:
-    """Return by text how many of some words occur.
+    """Return how many of the wanted words occur in each text.
 
     Args:
         words: The words of the texts.
-        wanted: Those to look for, at most 63, in small letters.
-        any_case: Whether A to Z stand for a to z.
+        wanted: The words to look for, at most 63, in small letters.
+        any_case: Whether A to Z are read as a to z.
     """
     codes = words.characters.codes
     table, rows = _table_of(wanted, any_case=any_case)
@@ -108,9 +108,9 @@ def count_different(words: Spans, wanted: frozenset[str], *, any_case: bool) -> 
 
 @cache
 def _table_of(wanted: frozenset[str], *, any_case: bool) -> tuple[Codes, Places]:
-    """Return words as rows, and the rows by first character modulo _CODES, as bits.
+    """Return a table of words, and for each first character, modulo _CODES, its rows as bits.
 
-    A row is the length of a word, and its code points, filled up with 0.
+    A row has the length of a word and its code points, padded with 0.
     """
     table = np.zeros((len(wanted), 1 + max(map(len, wanted))), np.uint32)
     rows = np.zeros(_CODES, np.int64)
@@ -148,7 +148,7 @@ def _count_different(  # noqa: PLR0913, PLR0917  ranges, a table
 
 @kernel
 def _is_word(word: Codes, row: Codes, any_case: bool) -> bool:
-    """Return whether code points are the word of a row."""
+    """Return whether code points spell the word of a row."""
     if len(word) != row[0]:
         return False
     for at in range(len(word)):
@@ -195,7 +195,7 @@ PROFILES = (
         family="gopher",
         variant="paper",
         alias=True,
-        about="Gopher's quality rules; words are those between spaces, or jieba's.",
+        about="Gopher's quality rules; words are separated by spaces; Chinese words are jieba's.",
         metrics=METRICS,
         thresholds=THRESHOLDS,
         measure_batch=_measure_paper,

@@ -1,15 +1,16 @@
 """Chinese words by the accurate mode of jieba 0.42.1, with its hidden Markov model, in kernels.
 
 A text consists of blocks of Han, Latin letters, digits and the signs +#&._%-, and of characters
-between them, each of which is a word or white space. A block is cut into the words of a dictionary
-that are likeliest together, found from its end to its start. Where that leaves several single
-characters side by side, Latin and digits are cut by a pattern, and Han by a model of the roles that
-characters have in words. The steps are those of jieba's `__init__.py` and `finalseg/__init__.py`:
-all sums are made in jieba's order, and ties are broken as Python's max() does for its tuples.
+between the blocks, each of which is a word or white space. A block is cut into the most likely
+sequence of dictionary words, which is computed from its end to its start. If that leaves several
+adjacent single characters, Latin and digits are cut by a pattern, and Han by a model of the roles
+that characters have in words. The steps are those of jieba's `__init__.py` and
+`finalseg/__init__.py`: all sums are computed in jieba's order, and ties are broken as Python's
+max() breaks them for jieba's tuples.
 
-jieba takes most of a second to read its dictionary into 60 MB, and then splits a megabyte a second.
-The kernels start in a fifth of that time and split forty. They use jieba's own files; where these
-are not those of the version that they follow, jieba does the work.
+jieba takes most of a second to read its dictionary into 60 MB, and then splits 1 MB/s. The kernels
+start in a fifth of that time and split 40 MB/s. They read jieba's own files; if these are not the
+files of the version that the kernels follow, jieba itself is used.
 """
 
 import hashlib
@@ -32,22 +33,22 @@ from pipelines.quality.characters import code_points
 from pipelines.quality.spans import Spans, words_as_spans
 
 OTHER, SPACE, FIRST_HAN = 0, 1, 128
-"""Letters, which blocks consist of, have numbers: ASCII by code point, Han from FIRST_HAN on.
+"""The numbers of characters in blocks ("letters"): ASCII by code point, Han from FIRST_HAN on.
 
-The first two numbers stand for characters outside of blocks.
+The first two numbers are for characters outside of blocks.
 """
 
 LETTERS = 1 << 15
-"""More than the number of any letter."""
+"""An upper limit for the numbers of letters."""
 
 SLOTS = LETTERS + (1 << 20)
-"""Nodes of a dictionary, at most: jieba's has 0.48 million of two letters and more."""
+"""The maximum number of nodes of a dictionary; jieba's has 0.48 million of two or more letters."""
 
 BEGIN, END, MIDDLE, SINGLE = range(4)
-"""Roles of a character in a word, in the order that breaks ties: that of their names in jieba."""
+"""The roles of a character in a word, in the order of their names in jieba, which breaks ties."""
 
 _BEFORE = ((END, SINGLE), (BEGIN, MIDDLE), (BEGIN, MIDDLE), (END, SINGLE))
-"""By role of a character, the two that the character before it can have, in order."""
+"""For each role of a character, the two possible roles of the character before it."""
 
 _Places: TypeAlias = npt.NDArray[np.int64]
 # Any: to mypy numpy's numbers are not Python's.
@@ -74,41 +75,41 @@ class JiebaTables(NamedTuple):
     """jieba's dictionary and model."""
 
     letters: _Letters
-    """uint16[0x10000]: the number of each code point; those above are OTHER."""
+    """uint16[0x10000]: the letter of each code point; higher code points are OTHER."""
     nodes: _Nodes
-    """uint64[SLOTS]: the keys of the dictionary's nodes, 0 where there is none; see _child."""
+    """uint64[SLOTS]: the keys of the dictionary's nodes, 0 for a free slot; see _child."""
     scores: _Floats
-    """float64[SLOTS]: the logarithm of a word's share of all words; NaN where none ends."""
+    """float64[SLOTS]: the log probability of the word that ends at a node; NaN if none ends."""
     unknown: float
-    """The score of a character that begins no word."""
+    """The log probability of a character that begins no word."""
     starts: _Floats
-    """float64[4]: the logarithm of the chance of each role at the start of a run of Han."""
+    """float64[4]: the log probability of each role at the start of a stretch of Han."""
     steps: _Floats
-    """float64[4, 4]: that of the second role after the first."""
+    """float64[4, 4]: the log probability of the second role after the first."""
     shown: _Floats
-    """float64[LETTERS, 4]: that of each letter in each role."""
+    """float64[LETTERS, 4]: the log probability of each letter in each role."""
 
 
 _LOG = logging.getLogger(__name__)
 
 _VERSION = "0.42.1"
 _DICTIONARY = "7197c3211ddd98962b036cdf40324d1ea2bfaa12bd028e68faa70111a88e12a8"
-"""The SHA-256 of its dict.txt."""
+"""The SHA-256 of jieba's dict.txt."""
 
 _IN_BLOCKS = string.ascii_letters + string.digits + "+#&._%-"
 _HAN = range(0x4E00, 0x9FD5 + 1)
-"""The Han that it knows."""
+"""The Han that jieba knows."""
 
 _ROLES = {"B": BEGIN, "E": END, "M": MIDDLE, "S": SINGLE}
 _NEVER = -3.14e100
-"""Its logarithm of a probability that its model lacks."""
+"""jieba's log probability for entries that its model lacks."""
 
 
 class JiebaWords:
     """Finds the words of Chinese texts."""
 
     def words(self, texts: Spans) -> Spans:
-        """Return the words of texts, none empty or with white space at its ends."""
+        """Return the words of texts, stripped of white space and without empty ones."""
         if self._tables is None:
             return words_as_spans(map(self._words_of, texts.strings()))
         codes = texts.characters.codes
@@ -134,14 +135,14 @@ class JiebaWords:
     def _tokenizer(self) -> Any:
         """Jieba's tokenizer with its own dictionary."""
         tokenizer = self._library.Tokenizer()
-        # Its own loader would trust a cache file in the shared temporary folder, whoever wrote it.
+        # jieba's loader would trust any cache file in the shared temporary folder.
         tokenizer.FREQ, tokenizer.total = tokenizer.gen_pfdict(tokenizer.get_dict_file())
         tokenizer.initialized = True
         return tokenizer
 
     @cached_property
     def _tables(self) -> "JiebaTables | None":
-        """The tables for the kernels; None, with a warning, if jieba has other rules than they."""
+        """The tables of the kernels; None, with a warning, if jieba has other rules."""
         version = importlib.metadata.version("jieba")
         with self._library.Tokenizer().get_dict_file() as file:
             lines = file.read()
@@ -149,8 +150,8 @@ class JiebaWords:
             return _tables_of(self._library, lines)
         found = "another dictionary" if version == _VERSION else version
         _LOG.warning(
-            "Chinese words are found by jieba itself, which is slower: the kernels follow jieba %s "
-            "with its own dictionary, and %s is installed.",
+            "jieba itself finds Chinese words, which is slower: the kernels follow jieba %s with "
+            "its own dictionary, and %s is installed.",
             _VERSION,
             found,
         )
@@ -159,14 +160,14 @@ class JiebaWords:
 
 @contextmanager
 def _quiet_import() -> Iterator[None]:
-    # jieba 0.42.1 has invalid escapes and imports pkg_resources: warnings that nobody here can fix.
+    # jieba 0.42.1 has invalid escapes and imports pkg_resources, which causes warnings.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         yield
 
 
 def _tables_of(library: Any, lines: bytes) -> "JiebaTables":
-    """Return the dictionary and the model, in 18 MB."""
+    """Return the tables of the dictionary and the model, which take 18 MB."""
     letters = np.zeros(1 << 16, np.uint16)
     letters[[code for code in range(len(letters)) if chr(code).isspace()]] = SPACE
     letters[code_points(_IN_BLOCKS)] = code_points(_IN_BLOCKS)
@@ -188,14 +189,14 @@ def _tables_of(library: Any, lines: bytes) -> "JiebaTables":
 def _dictionary(
     lines: bytes, letters: npt.NDArray[np.uint16]
 ) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.float64], float]:
-    """Return the dictionary's nodes, their scores, and the score of characters outside words."""
+    """Return the dictionary's nodes, their scores, and the score of characters outside of words."""
     nodes = np.zeros(SLOTS, np.uint64)
     found = np.empty(lines.count(b"\n"), np.int64)
     counts = np.empty_like(found)
     _read_dictionary(code_points(lines.decode()), letters, nodes, found, counts)
     total = math.log(int(counts.sum()))
     scores = np.full(SLOTS, np.nan)
-    # As jieba computes them: numpy's logarithm may differ in the last bit.
+    # Computed as in jieba: numpy's logarithm may differ in the last bit.
     scores[found] = np.array([math.log(count) for count in counts.tolist()]) - total
     return nodes, scores, -total
 
@@ -207,12 +208,11 @@ def _read_dictionary(
     r"""Put the words of a dictionary into a table of nodes.
 
     Args:
-        codes: Lines of a word, a space, its count, and whatever follows, each with \n at its end.
-        letters: Those of JiebaTables.
-        nodes: The table, all 0.
-        found: int64[lines]; takes the node of each word, 0, which is none, where no block can hold
-            it.
-        counts: int64[lines]; takes the count of each word.
+        codes: Lines, each with a word, a space, the word's count, other data and \n.
+        letters: The letters of code points, as in JiebaTables.
+        nodes: Output: the table; zeros before.
+        found: Output, int64[lines]: the node of each word; 0 if the word cannot be in a block.
+        counts: Output, int64[lines]: the count of each word.
     """
     place = 0
     for line in range(len(found)):
@@ -246,10 +246,10 @@ def _mark_words(
     Args:
         codes: Code points of texts, with white space between them.
         tables: The dictionary and the model.
-        text: Takes the letters that the code points are.
-        best: Memory for _choose(); one longer than the text.
-        after: More of it.
-        last: All 0; takes 1 where a word ends.
+        text: Output: the letters of the code points.
+        best: Memory for _choose(), one longer than the text.
+        after: Memory for _choose().
+        last: Output: 1 where a word ends; zeros before.
     """
     letters = tables.letters
     for place in range(len(codes)):
@@ -272,13 +272,13 @@ def _find_words(  # noqa: PLR0913, PLR0917  texts, and where to write
     """Write where the words of texts begin and end, without white space.
 
     Args:
-        text: Letters.
-        last: Which of them end words.
+        text: The letters.
+        last: Which letters end words.
         begins: Where each text begins.
-        stops: Where it ends.
-        starts: Takes where words begin.
-        ends: Takes where they end.
-        offsets: Takes where those of each text begin, from the second text on.
+        stops: Where each text ends.
+        starts: Output: where words begin.
+        ends: Output: where words end.
+        offsets: Output: where the words of each text begin, from the second text on.
     """
     word = 0
     for index in range(len(begins)):
@@ -299,10 +299,10 @@ def _key(node: int, letter: int) -> np.uint64:
 
 @kernel
 def _child(nodes: _Nodes, node: int, letter: int) -> Any:
-    """Return the slot of the node that a letter leads to; it is empty, 0, if there is none.
+    """Return the slot of the node that a letter leads to; the slot is 0 if there is no such node.
 
-    A node is its slot. The root is _ROOT, and its children are the letters; the others are found by
-    a hash of their key, which names parent and letter.
+    A node is identified by its slot. The root is _ROOT, and the slots of its children are the
+    letters; other nodes are found by a hash of their key, which combines parent and letter.
     """
     if node == _ROOT:
         return np.int64(letter)
@@ -315,17 +315,17 @@ def _child(nodes: _Nodes, node: int, letter: int) -> Any:
 
 @kernel
 def _choose(text: _Letters, tables: JiebaTables, best: _Floats, after: _Places) -> None:
-    """Find the likeliest words from each place of a text to the end of its block.
+    """Find the most likely words from each place of a text to the end of its block.
 
     Characters outside of blocks lead to no node, and count as words of one character.
 
     Args:
-        text: Its letters.
+        text: The letters of the text.
         tables: The dictionary.
-        best: Takes the scores of those words; one longer than the text.
-        after: Takes where the first of them ends.
+        best: Output: the scores of these words; one longer than the text.
+        after: Output: where the first of these words ends.
     """
-    # Taken out of the tuple once: the loop is faster.
+    # Reading the tuple only once makes the loop faster.
     nodes, scores, unknown = tables.nodes, tables.scores, tables.unknown
     best[len(text)] = 0.0
     for place in range(len(text) - 1, -1, -1):
@@ -350,10 +350,10 @@ def _mark(text: _Letters, after: _Places, tables: JiebaTables, last: _Flags) -> 
     """Mark the last letters of the words of a text.
 
     Args:
-        text: Its letters.
-        after: The result of _choose.
+        text: The letters of the text.
+        after: The result of _choose().
         tables: The dictionary and the model.
-        last: All 0; takes 1 where a word ends.
+        last: Output: 1 where a word ends; zeros before.
     """
     nodes, scores = tables.nodes, tables.scores
     place = _FIRST
@@ -383,10 +383,10 @@ def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floa
 
 @kernel
 def _mark_singles(text: _Letters, place: int, stop: int, tables: JiebaTables, last: _Flags) -> None:
-    """Mark the last letters of words in several letters that are not words of the dictionary.
+    """Mark the last letters of words in a stretch of letters without dictionary words.
 
-    Han goes to the model; of the rest [a-zA-Z0-9]+([.][0-9]+)?%? is a word, and so is what is
-    between two of those.
+    The model splits Han; in the rest [a-zA-Z0-9]+([.][0-9]+)?%? is a word, and so is any text
+    between two such words.
     """
     while place < stop:
         begin = place
@@ -405,7 +405,7 @@ def _mark_singles(text: _Letters, place: int, stop: int, tables: JiebaTables, la
 
 @kernel
 def _number_end(text: _Letters, place: int, stop: int) -> int:
-    """Return where [a-zA-Z0-9]+([.][0-9]+)?%? ends, from a place after its first character on."""
+    """Return where [a-zA-Z0-9]+([.][0-9]+)?%? ends, given a place after its first character."""
     while place < stop and _is_alphanumeric(text[place]):
         place += 1
     if place + 1 < stop and text[place] == _POINT and _is_digit(text[place + 1]):
@@ -429,7 +429,7 @@ def _is_alphanumeric(letter: int) -> bool:
 
 @kernel
 def _mark_han(text: _Letters, begin: int, stop: int, tables: JiebaTables, last: _Flags) -> None:
-    """Mark the last letters of words in a run of Han, by Viterbi's algorithm."""
+    """Mark the last letters of words in a stretch of Han, by Viterbi's algorithm."""
     letter = text[begin]
     chances = (
         tables.starts[BEGIN] + tables.shown[letter, BEGIN],
@@ -441,15 +441,15 @@ def _mark_han(text: _Letters, begin: int, stop: int, tables: JiebaTables, last: 
         letter = text[place]
         begins, begins_second = _best(chances, tables, letter, BEGIN)
         ends, ends_second = _best(chances, tables, letter, END)
-        goes_on, goes_on_second = _best(chances, tables, letter, MIDDLE)
-        stands, stands_second = _best(chances, tables, letter, SINGLE)
-        chances = (begins, ends, goes_on, stands)
-        # Until the way back has come here.
+        continues, continues_second = _best(chances, tables, letter, MIDDLE)
+        is_single, single_second = _best(chances, tables, letter, SINGLE)
+        chances = (begins, ends, continues, is_single)
+        # The loop below replaces these bits when it comes back here.
         last[place] = (
             begins_second << BEGIN
             | ends_second << END
-            | goes_on_second << MIDDLE
-            | stands_second << SINGLE
+            | continues_second << MIDDLE
+            | single_second << SINGLE
         )
     role = SINGLE if chances[SINGLE] >= chances[END] else END
     for place in range(stop - 1, begin, -1):
@@ -463,7 +463,7 @@ def _mark_han(text: _Letters, begin: int, stop: int, tables: JiebaTables, last: 
 def _best(
     chances: tuple[float, float, float, float], tables: JiebaTables, letter: int, role: int
 ) -> tuple[float, Any]:
-    """Return the best chance of a letter in a role, and whether the second of _BEFORE led to it."""
+    """Return the best chance of a letter in a role, and whether _BEFORE's second role gives it."""
     first, second = _BEFORE[role]
     one = chances[first] + tables.steps[first, role] + tables.shown[letter, role]
     other = chances[second] + tables.steps[second, role] + tables.shown[letter, role]

@@ -1,7 +1,7 @@
-"""Repeated n-grams of words: the characters in them, for a batch of texts.
+"""Counts the characters in repeated n-grams of words, for a batch of texts.
 
-An n-gram is the pair of the two (n-1)-grams in it, so it is only looked at where both of them are
-repeated, which few are. Equal n-grams are found by hashes of 64 bits.
+An n-gram can only be repeated if the two (n-1)-grams in it are, so only those few n-grams are
+looked up whose two (n-1)-grams are repeated. Equal n-grams are found by hashes of 64 bits.
 """
 
 import numpy as np
@@ -24,29 +24,30 @@ TOP_N = (2, 3, 4)
 DUP_N = (5, 6, 7, 8, 9, 10)
 
 _FIRST, _TOP = TOP_N[0], TOP_N[-1]
-_LEAST, _LAST = DUP_N[0], DUP_N[-1]
+_SHORTEST, _LONGEST = DUP_N[0], DUP_N[-1]
 _HEADS = (8, 16)
-"""How many letters stand for an n-gram in the searches for candidates: see _find_candidates."""
+"""The numbers of letters that represent an n-gram in the searches of _find_candidates."""
 _BUCKETS = 16
 _PRIME, _SEED = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _HALF, _ONE = np.uint64(32), np.uint64(1)
 
 _Chars = npt.NDArray[np.int64]
-"""int64[n-grams, texts]: by n from 2 to 10, and text."""
+"""int64[n-grams, texts]: a number for each n from 2 to 10 and each text."""
 
 
 def chars_in_repeated(words: Spans, *, most: int) -> tuple[_Chars, _Chars]:
-    """Return the characters of words in repeated n-grams, and how often the commonest occur.
+    """Return the characters of words in repeated n-grams, and counts of the commonest n-grams.
 
     Args:
         words: The words of texts.
         most: The n of the longest n-grams, one of TOP_N or DUP_N.
 
     Returns:
-        By n of TOP_N the characters of one occurrence of the commonest n-gram, the first of equals,
-        and by n of DUP_N those of the words in any repeated n-gram, each once; by n of TOP_N the
-        number of occurrences, 0 in a text of fewer words.
+        Two arrays. For each n of TOP_N the first has the characters of one occurrence of the
+        commonest n-gram (of equally common ones the first), and for each n of DUP_N the characters
+        of the words in any repeated n-gram, each word once. For each n of TOP_N the second has the
+        number of occurrences of the commonest n-gram, 0 if a text has fewer words.
     """
     chars = np.zeros((most - 1, len(words.offsets) - 1), np.int64)
     counts = np.zeros((len(TOP_N), len(words.offsets) - 1), np.int64)
@@ -73,9 +74,9 @@ def chars_in_repeated(words: Spans, *, most: int) -> tuple[_Chars, _Chars]:
 
 
 def chars_seen_before(words: Spans) -> _Chars:
-    """Return by n of DUP_N the characters in n-grams seen before, none overlapping a counted one.
+    """Return for each n of DUP_N the characters in repeated n-grams that do not overlap.
 
-    Here n-grams are equal if their letters are, wherever the words in them begin.
+    Here n-grams are equal if their letters are equal, wherever the words in them begin.
     """
     chars = np.zeros((len(DUP_N), len(words.offsets) - 1), np.int64)
     most = max(words.counts, default=0)
@@ -98,17 +99,17 @@ def _pack_grams(  # noqa: PLR0913, PLR0917  what is known, and where to write
     packed: Keys,
     gram_offsets: Places,
 ) -> None:
-    """Make hashes of (n-1)-grams those of n-grams where both in one are repeated.
+    """Extend repeated (n-1)-grams to n-grams, and write those that may be repeated.
 
     Args:
-        n: The words of an n-gram.
-        keys: Hashes of words.
+        n: The number of words of an n-gram.
+        keys: The hashes of the words.
         offsets: Where the words of each text begin.
-        repeated: Whether the (n-1)-gram that begins with each word is.
-        grams: Their hashes, which become those of n-grams.
-        places: Takes the first words of these n-grams.
-        packed: Takes their hashes.
-        gram_offsets: Takes where those of each text begin.
+        repeated: Whether the (n-1)-gram that begins with each word is repeated.
+        grams: The hashes of these (n-1)-grams; they are replaced by those of n-grams.
+        places: Output: the first word of each n-gram that may be repeated.
+        packed: Output: the hashes of these n-grams.
+        gram_offsets: Output: where these n-grams of each text begin.
     """
     count = 0
     for text in range(len(offsets) - 1):
@@ -135,14 +136,14 @@ def _find_commonest(  # noqa: PLR0913, PLR0917  what is known, and where to writ
     """Write the characters of the commonest n-gram of each text, and how often it occurs.
 
     Args:
-        n: The words of an n-gram.
+        n: The number of words of an n-gram.
         offsets: Where the words of each text begin.
-        gram_offsets: Where those n-grams of each text begin that may be repeated.
-        places: Their first words.
-        char_offsets: The characters before each word.
-        found: How often each n-gram occurs, by its first occurrence.
-        chars: Takes the characters.
-        counts: Takes the occurrences.
+        gram_offsets: Where the n-grams of each text begin that may be repeated.
+        places: The first words of these n-grams.
+        char_offsets: The number of characters before each word.
+        found: How often each n-gram occurs, at its first occurrence.
+        chars: Output: the characters.
+        counts: Output: the numbers of occurrences.
     """
     for text in range(len(chars)):
         best, most = offsets[text], np.int64(1)
@@ -162,15 +163,15 @@ def _count_repeated(
     repeated: Flags,
     chars: Places,
 ) -> None:
-    """Write by text the characters of words in repeated n-grams, each once.
+    """Write for each text the characters of words in repeated n-grams, each word once.
 
     Args:
-        n: The words of an n-gram.
-        gram_offsets: Where those n-grams of each text begin that may be repeated.
-        places: Their first words.
-        char_offsets: The characters before each word.
-        repeated: Whether the n-gram that begins with each word is.
-        chars: Takes the characters.
+        n: The number of words of an n-gram.
+        gram_offsets: Where the n-grams of each text begin that may be repeated.
+        places: The first words of these n-grams.
+        char_offsets: The number of characters before each word.
+        repeated: Whether the n-gram that begins with each word is repeated.
+        chars: Output: the characters.
     """
     for text in range(len(chars)):
         end = np.int64(0)
@@ -191,17 +192,17 @@ def _find_seen(  # noqa: PLR0913, PLR0917  words, memory, and where to write
     buckets: Flags,
     chars: _Chars,
 ) -> None:
-    """Write what chars_seen_before() returns.
+    """Write the result of chars_seen_before().
 
     Args:
         letters: The letters of all words.
-        char_offsets: Where those of each word begin, and where the last ones end.
+        char_offsets: Where the letters of each word begin, and where the last ones end.
         offsets: Where the words of each text begin.
-        places: Memory for a number by word of a text.
-        keys: The same for a hash.
-        slots: Memory for a table of them, as num_slots() has it.
-        buckets: _BUCKETS times as much.
-        chars: Zeros; takes the characters.
+        places: Memory for a number per word of a text.
+        keys: Memory for a hash per word of a text.
+        slots: Memory for a table of hashes, of num_slots() slots.
+        buckets: Memory, _BUCKETS times as long as the slots.
+        chars: Output: the characters; zeros before.
     """
     for text in range(len(offsets) - 1):
         count = _find_candidates(
@@ -211,13 +212,13 @@ def _find_seen(  # noqa: PLR0913, PLR0917  words, memory, and where to write
             places[index] += offsets[text]
             first = places[index]
             keys[index] = _extended(
-                _SEED, letters[char_offsets[first] : char_offsets[first + _LEAST - 1]]
+                _SEED, letters[char_offsets[first] : char_offsets[first + _SHORTEST - 1]]
             )
         size = num_slots(count)
-        for n in range(_LEAST, _LAST + 1):
+        for n in range(_SHORTEST, _LONGEST + 1):
             for slot in range(size):
                 slots[slot] = 0
-            chars[n - _LEAST, text] = _count_seen(
+            chars[n - _SHORTEST, text] = _count_seen(
                 n,
                 letters,
                 char_offsets[: offsets[text + 1] + 1],
@@ -231,7 +232,7 @@ def _find_seen(  # noqa: PLR0913, PLR0917  words, memory, and where to write
 def _count_seen(
     n: int, letters: Codes, char_offsets: Places, places: Places, keys: Keys, slots: Keys
 ) -> int:
-    """Count letters as above for one n, and make the keys of (n-1)-grams those of n-grams."""
+    """Count the letters for one n, and extend the hashes of (n-1)-grams to those of n-grams."""
     mask = np.uint64(len(slots) - 1)
     num_letters = free = 0
     for index in range(len(places)):
@@ -257,15 +258,15 @@ def _count_seen(
 def _find_candidates(
     letters: Codes, char_offsets: Places, places: Places, heads: Keys, buckets: Flags
 ) -> int:
-    """Write the words, ascending, at which n-grams of _LEAST or more may be repeated.
+    """Write the words, ascending, with which repeated n-grams of _SHORTEST or more may begin.
 
-    A repeated n-gram can only begin where the next letters follow the beginning of another word
-    too, as many as are in it at least. Some other words are among those written.
+    A repeated n-gram can only begin at a word if the same letters follow another word, at least as
+    many letters as the shortest n-gram has. Some of the words that are written begin none.
 
     Returns:
-        How many there are.
+        The number of words.
     """
-    count = max(0, len(char_offsets) - _LEAST)
+    count = max(0, len(char_offsets) - _SHORTEST)
     for index in range(count):
         places[index] = index
     size = _BUCKETS * num_slots(count)
@@ -281,7 +282,7 @@ def _find_candidates(
         kept = 0
         for index in range(count):
             place = places[index]
-            is_short = char_offsets[place + _LEAST] - char_offsets[place] < length
+            is_short = char_offsets[place + _SHORTEST] - char_offsets[place] < length
             if is_short or buckets[heads[index]] > 1:
                 places[kept] = place
                 kept += 1
@@ -291,7 +292,7 @@ def _find_candidates(
 
 @kernel
 def _extended(key: np.uint64, letters: Codes) -> np.uint64:
-    """Return the hash `key`, continued with further letters (FNV-1a)."""
+    """Return the hash `key`, extended by further letters (FNV-1a)."""
     for letter in letters:
         key = (key ^ np.uint64(letter)) * _PRIME
     return key

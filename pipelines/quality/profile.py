@@ -1,9 +1,9 @@
-"""A profile: metrics of a text, and bounds on them, each with the reason it gives.
+"""A profile: metrics of a text, their thresholds, and the reason that each threshold gives.
 
-A threshold is named after its metric: `min_words` drops a text whose metric `words` is smaller,
-`max_words` one whose metric is larger. A threshold without a reason decides how the text is read
-(which lines stay, how long a short line is); with another value of it, the verdict does not follow
-from the metrics.
+A threshold is named after its metric: `min_words` drops a text whose metric `words` is smaller, and
+`max_words` drops a text whose metric is larger. A threshold without a reason decides how the text
+is read (which lines are kept, how long a short line may be); the effect of another value of it
+cannot be computed from the metrics.
 """
 
 import math
@@ -14,53 +14,53 @@ from pipelines.quality.batch import Column, MeasuredText, TextBatch
 from pipelines.quality.words import CHINESE, UNSPACED
 
 Bounds = Mapping[str, float]
-"""The value of each threshold of a profile, by name; NaN where it is off."""
+"""The value of each threshold of a profile, by name; NaN if the threshold is off."""
 
 Measure = Callable[[MeasuredText, Bounds], tuple[MeasuredText, tuple[float, ...]]]
-"""From a text to the text passed on (the same, or one with fewer lines) and its metrics."""
+"""Maps a text to the text that is passed on (the same, or with fewer lines) and its metrics."""
 
 BatchMeasure = Callable[[TextBatch, Bounds], tuple[TextBatch, Sequence[Column]]]
-"""From texts to those passed on and a column for each metric."""
+"""Maps texts to the texts that are passed on and a column for each metric."""
 
 BELOW, ABOVE = "<", ">"
-"""Comparisons: a text is dropped when its metric is below, or above, the bound."""
+"""Comparisons: a text is dropped if its metric is below, or above, the bound."""
 
 NAN = math.nan
 
 
 @dataclass(frozen=True, slots=True)
 class Threshold:
-    """One number of a profile that can be set."""
+    """A number of a profile that users can set."""
 
     name: str
-    """Such as "min_words"."""
+    """The name, such as "min_words"."""
     default: float
-    """NaN: off until somebody sets it."""
+    """The published value; NaN if the threshold is off by default."""
     rule: str
-    """The part of the reason after the profile's name; "" if the threshold is not a rule."""
+    """The end of the reason, after the profile's name; "" if the threshold is not a rule."""
     meaning: str = ""
     source: str = ""
-    """Where the default comes from."""
+    """The publication of the default."""
 
     @property
     def exact(self) -> bool:
-        """Whether verdicts under another value of it follow from the metrics alone."""
+        """Whether the metrics suffice to compute the verdicts under another value."""
         return bool(self.rule)
 
     @property
     def metric(self) -> str:
-        """The metric that the rule looks at, without the profile."""
+        """The name of the metric, without the profile."""
         return self.name.split("_", 1)[1]
 
     @property
     def comparison(self) -> str:
-        """BELOW for min_…, ABOVE for max_…."""
+        """BELOW for names with min_, ABOVE for names with max_."""
         return BELOW if self.name.startswith("min_") else ABOVE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """A text is dropped if its metric is `comparison` the bound; a bound of NaN drops nothing."""
+    """Drops a text whose metric is below, or above, a bound; a bound of NaN drops nothing."""
 
     profile: str
     metric: str
@@ -77,24 +77,24 @@ class Profile:
 
     family: str
     variant: str = ""
-    """Where it comes from, if the family has several: "paper", "datatrove" …"""
+    """The origin, if the family has several variants: "paper", "datatrove" …"""
     alias: bool = False
     """Whether the bare name of the family means this variant."""
     about: str = ""
     metrics: tuple[str, ...]
-    """Names of the metrics, in the order in which they are measured."""
+    """The names of the metrics, in the order of the measured columns."""
     thresholds: tuple[Threshold, ...]
-    """In the order in which their rules are applied."""
+    """The thresholds, in the order in which their rules are applied."""
     measure: Measure | None = None
-    """Measures the metrics of a user's profile in one text."""
+    """Measures one text; only custom profiles have this function."""
     measure_batch: BatchMeasure | None = None
-    """Measures a batch of texts; calls `measure` where there is one."""
+    """Measures a batch of texts; for custom profiles it calls `measure`."""
     words: str = ""
-    """Which words it counts: "spaces", "datatrove", or none."""
+    """The kind of words that it counts: "spaces" or "datatrove"; "" if it counts no words."""
     languages: frozenset[str] | None = None
-    """The languages it can judge; None: all in which its words can be found."""
+    """The languages that it supports; None means all whose words can be found."""
     module: str = ""
-    """The module of a custom profile."""
+    """The module of a custom profile; "" otherwise."""
 
     @property
     def name(self) -> str:
@@ -103,7 +103,7 @@ class Profile:
 
     @property
     def short(self) -> str:
-        """The bare name if that means this variant, else the full one; columns begin with it."""
+        """The family's name for its default variant, else the full name; columns begin with it."""
         return self.family if self.alias else self.name
 
     @property
@@ -118,23 +118,23 @@ class Profile:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """The reasons that it may give, in the order of the rules."""
+        """The reasons that the profile may give, in the order of its rules."""
         rules = (threshold.rule for threshold in self.thresholds if threshold.rule)
         return tuple(f"{self.family}-{rule}" for rule in rules)
 
     def supports(self, language: str, *, split: bool = False) -> bool:
-        """Return whether it can judge texts of a language.
+        """Return whether the profile can judge texts of a language.
 
         Args:
             language: A label of lid.176.
-            split: A custom splitter finds the words of this language.
+            split: Whether a custom splitter finds the words of this language.
         """
         if self.languages is not None:
             return language in self.languages
         return split or not (self.words and language in UNSPACED - CHINESE)
 
     def rules(self, bounds: Bounds) -> tuple[Rule, ...]:
-        """Return its rules with these bounds, in order of application."""
+        """Return the rules of the profile with these bounds, in order of application."""
         return tuple(
             Rule(
                 profile=self.name,

@@ -1,7 +1,7 @@
-"""Quality: texts are measured by the profiles of their language, and judged by their metrics.
+"""Measures texts by the profiles of their language, and judges them by their metrics.
 
-For every text all metrics of all profiles of its language are computed, whichever rule it breaks,
-so that other bounds can be tried on the metrics alone.
+All metrics of all profiles of its language are computed for every text, even after it has broken a
+rule, so that other bounds can be tried on the metrics alone.
 """
 
 import importlib.util
@@ -53,34 +53,34 @@ from pipelines.quality.words import (
 from shards.errors import UserError
 
 BATCH_CHARACTERS = 1 << 19
-"""The maximum number of characters measured at once: more leave the processor's cache, fewer pay
-for calls."""
+"""Characters measured at once: more do not fit into the CPU's cache, fewer cost more calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QualityResult:
-    """The verdicts and metrics of the profiles for n texts."""
+    """The verdicts and metrics of n texts."""
 
     texts: list[str]
-    """The texts; c4 removes lines from some."""
+    """The texts that the profiles pass on; c4 removes lines from some."""
     changed: npt.NDArray[np.bool_]
-    """bool[n]: whether the text was changed."""
+    """bool[n]: whether a profile changed the text."""
     metrics: dict[str, npt.NDArray[np.float32]]
-    """float32[n] by column; NaN if the text's language does not have that profile."""
+    """float32[n] by column; NaN for texts in languages without that profile."""
     reasons: list[str | None]
-    """The reason of the first rule broken; None if the text stays."""
+    """The reason of the first rule that the text breaks; None if it is kept."""
 
 
 class QualityRules:
-    """The profiles of a run, by language."""
+    """The profiles and bounds of a run, by language."""
 
     def __init__(self, selection: Selection) -> None:
-        """Make the profiles of a selection: the profiles and bounds by language."""
-        self._selection = selection
+        """Make the rules of a selection."""
+        self.selection = selection
+        """The profiles and bounds by language."""
         self._libraries = WordLibraries()
         self._rules: dict[str, tuple[Rule, ...]] = {}
-        self._plans: dict[str, _Plan] = {}
-        self._distinct: dict[Any, _Plan] = {}
+        self._groups: dict[str, _LanguageGroup] = {}
+        self._distinct: dict[Any, _LanguageGroup] = {}
 
     @classmethod
     def parse(
@@ -90,16 +90,16 @@ class QualityRules:
         *,
         labels: Labels = LANGUAGES,
     ) -> "QualityRules":
-        """Return the requested profiles and bounds, written as in selection.py.
+        """Return the rules that specs and overrides describe; selection.py has the syntax.
 
         Args:
             specs: The profiles of languages.
-            overrides: Other bounds than the published ones; those of models are left out.
-            labels: The languages that can be named; None: any.
+            overrides: Bounds that replace the published ones; those of models are ignored.
+            labels: The languages that may be named; None allows any.
 
         Raises:
-            UserError: a name is unknown or written twice, or a profile cannot judge the language it
-                is named for, or it needs a library that is not installed.
+            UserError: A name is unknown or is given twice, or a profile does not support the
+                language that it is named for, or needs a library that is not installed.
         """
         quality = cls(parse_selection(specs, overrides_for("", overrides), labels))
         for name in sorted(quality._needed):
@@ -112,90 +112,85 @@ class QualityRules:
 
     @cached_property
     def all_reasons(self) -> tuple[str, ...]:
-        """Every reason that any profile may give, those of the user's profiles and models last."""
-        return tuple(dict.fromkeys((*REASONS, *reasons_of(self._selection))))
+        """Every reason that any profile may give; custom profiles and models come last."""
+        return tuple(dict.fromkeys((*REASONS, *reasons_of(self.selection))))
 
     @cached_property
     def custom_code(self) -> dict[str, str]:
-        """The modules of profiles and custom splitters, each with the hash of its code."""
+        """The modules of custom profiles and splitters, each with the hash of its code."""
         splitters = {
             module_of(bound.splitter)
-            for chosen in self._selection.values()
+            for chosen in self.selection.values()
             for bound in chosen
             if bound.splitter
         }
-        modules = {profile.module for profile in self._own_profiles} | splitters
+        modules = {profile.module for profile in self._custom_profiles} | splitters
         return {module: code_hash(module) for module in sorted(modules)}
 
     @cached_property
-    def _own_profiles(self) -> tuple[Profile, ...]:
-        """The custom profiles, by name."""
-        own = {
+    def _custom_profiles(self) -> tuple[Profile, ...]:
+        """The custom profiles, sorted by name."""
+        custom = {
             bound.profile.name: bound.profile
-            for chosen in self._selection.values()
+            for chosen in self.selection.values()
             for bound in chosen
             if bound.profile.module
         }
-        return tuple(own[name] for name in sorted(own))
+        return tuple(custom[name] for name in sorted(custom))
 
     @cached_property
     def columns(self) -> tuple[str, ...]:
         """The names of the metric columns, in a fixed order."""
-        used = [bound.profile for chosen in self._selection.values() for bound in chosen]
+        used = [bound.profile for chosen in self.selection.values() for bound in chosen]
         models = (profile for profile in used if profile not in PROFILES and not profile.module)
         return (
             *(column for one in PROFILES if one in used for column in one.columns),
-            *(column for own in self._own_profiles for column in own.columns),
+            *(column for one in self._custom_profiles for column in one.columns),
             *sorted({column for model in models for column in model.columns}),
         )
 
     @property
     def fields(self) -> tuple[pa.Field, ...]:
-        """The metric columns: float32, one for every metric in use, in a fixed order."""
+        """The fields of the metric columns, float32, in a fixed order."""
         return tuple(pa.field(column, pa.float32()) for column in self.columns)
-
-    @property
-    def selection(self) -> Selection:
-        """The profiles and bounds by language."""
-        return self._selection
 
     def rules(self, language: str) -> tuple[Rule, ...]:
         """Return the rules for texts of a language, in order of application."""
         if language not in self._rules:
-            self._rules[language] = rules_for(self._selection, language)
+            self._rules[language] = rules_for(self.selection, language)
         return self._rules[language]
 
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> QualityResult:
-        """Return the judgement of texts in these languages (labels of the model)."""
+        """Measure and judge texts in these languages (labels of the language model)."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
         encoded = pa.array(languages, pa.string()).dictionary_encode()
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
-        for plan, places in self._places_by_plan(*language_codes(encoded)):
-            for part in _parts(places, lengths):
+        for group, rows in self._rows_by_group(*language_codes(encoded)):
+            for part in _parts(rows, lengths):
                 columns, strings = self._measure(
-                    plan, [texts[at] for at in part], [languages[at] for at in part]
+                    group, [texts[row] for row in part], [languages[row] for row in part]
                 )
-                values[plan.rows[:, None], part] = columns
-                for place, text in zip(part, strings, strict=True):
-                    passed_on[place] = text
+                values[group.columns[:, None], part] = columns
+                for row, text in zip(part, strings, strict=True):
+                    passed_on[row] = text
         metrics = dict(zip(self.columns, values, strict=True))
         return QualityResult(
             texts=passed_on,
-            changed=np.fromiter(map(is_not, texts, passed_on), np.bool_, len(texts)),
+            changed=np.array([*map(is_not, texts, passed_on)], np.bool_),
             metrics=metrics,
             reasons=self._reasons(encoded, metrics).to_pylist(),
         )
 
     def _measure(
-        self, plan: "_Plan", texts: Sequence[str], languages: Sequence[str]
+        self, group: "_LanguageGroup", texts: Sequence[str], languages: Sequence[str]
     ) -> tuple[npt.NDArray[np.float64], Sequence[str]]:
         """Return the metrics of texts by column, and the texts that the profiles pass on."""
         plain = {language: plain_code(language) for language in {*languages}}
-        own = [plain[language] for language in languages]
-        batch = TextBatch(texts, own, plan.splits, self._libraries)
+        codes = [plain[language] for language in languages]
+        batch = TextBatch(texts, codes, group.splitters, self._libraries)
         columns: list[Column] = []
-        for measure, bounds in plan.steps:
+        for measure, bounds in group.steps:
             batch, measured = measure(batch, bounds)
             columns += list(measured)
         return np.array(columns, np.float64), batch.strings
@@ -204,133 +199,131 @@ class QualityRules:
         """Return the reason of the first rule that each row breaks, null if it breaks none.
 
         Args:
-            table: The metric columns, float32, and `language`, a string column. A row whose
-                language is null has no reason.
+            table: The metric columns, float32, and the string column `language`. Rows whose
+                language is null have no reason.
 
         Returns:
             A string array of the table's length.
 
         Raises:
-            UserError: the table lacks a column.
+            UserError: The table lacks a column.
         """
         metrics = metric_columns(table, self.columns)
         return self._reasons(table["language"], metrics)
 
     def describe(self) -> dict[str, Any]:
-        """Return the options behind the verdicts, JSON-able: per language the profiles and bounds.
+        """Return the profiles and bounds of each language as JSON values.
 
-        A bound that is off is None. Languages and bounds are sorted, profiles in order of
+        A bound that is off is None. Languages and bounds are sorted; profiles are in order of
         application.
         """
         return {
             language: [
-                {
-                    "profile": applied.profile.name,
-                    "bounds": bounds_as_json(applied.bounds),
-                }
+                {"profile": applied.profile.name, "bounds": bounds_as_json(applied.bounds)}
                 for applied in chosen
             ]
-            for language, chosen in sorted(self._selection.items())
+            for language, chosen in sorted(self.selection.items())
         }
 
     @property
     def library_versions(self) -> Mapping[str, str]:
-        """The libraries that split words, with their versions, and the hash of custom code."""
+        """The libraries that find words, with their versions, and the hashes of custom code."""
         libraries = sorted(self._needed)
         words = {"words": ", ".join(map(library_version, libraries))} if libraries else {}
         code = {f"code of {name}": f"{name} {code}" for name, code in self.custom_code.items()}
         return words | code
 
     def warnings(self, languages: Iterable[str]) -> tuple[str, ...]:
-        """Return warnings to give before texts of these languages are judged."""
-        return find_warnings(self._selection, languages)
+        """Return the warnings about texts in these languages."""
+        return find_warnings(self.selection, languages)
 
     @cached_property
     def _needed(self) -> frozenset[str]:
         """The libraries that find words."""
         return frozenset(
             library
-            for language, chosen in self._selection.items()
+            for language, chosen in self.selection.items()
             for bound in chosen
             if not bound.splitter
             for library in _libraries(bound.profile, plain_code(language))
         )
 
-    def _places_by_plan(
+    def _rows_by_group(
         self, names: Sequence[str | None], codes: Places
-    ) -> Iterator[tuple["_Plan", Places]]:
-        """Yield the profiles to apply, and the places of the texts to apply them to."""
-        plans = [self._plan(name or "") for name in names]
-        for plan in dict.fromkeys(plans):
-            if plan.steps:
-                same = [code for code, other in enumerate(plans) if other is plan]
-                yield plan, np.flatnonzero(np.isin(codes, same))
+    ) -> Iterator[tuple["_LanguageGroup", Places]]:
+        """Yield each group of languages that has profiles, and the indices of its texts."""
+        groups = [self._group_of(name or "") for name in names]
+        for group in dict.fromkeys(groups):
+            if group.steps:
+                same = [code for code, other in enumerate(groups) if other is group]
+                yield group, np.flatnonzero(np.isin(codes, same))
 
-    def _plan(self, language: str) -> "_Plan":
-        """Return the profiles for texts of a language: equal for texts measured together."""
-        if language not in self._plans:
-            chosen = profiles_for(self._selection, language)
+    def _group_of(self, language: str) -> "_LanguageGroup":
+        """Return the group of languages, measured in the same way, that a language belongs to."""
+        if language not in self._groups:
+            chosen = profiles_for(self.selection, language)
             plain = plain_code(language)
-            own = {bound.splitter for bound in chosen if bound.splitter}
+            splitters = {bound.splitter for bound in chosen if bound.splitter}
             # Models of several languages have the same name.
             profiles = [(bound.profile, sorted(bound.bounds.items())) for bound in chosen]
-            key = [(one.name, id(one.measure_batch), bounds) for one, bounds in profiles]
-            whose = repr((key, own, not own and plain in CHINESE))
-            if whose not in self._distinct:
-                split = load_splitter(own.pop()) if own else None
+            names = [(one.name, id(one.measure_batch), bounds) for one, bounds in profiles]
+            key = repr((names, splitters, not splitters and plain in CHINESE))
+            if key not in self._distinct:
+                splitter = load_splitter(splitters.pop()) if splitters else None
                 columns = [column for bound in chosen for column in bound.profile.columns]
-                self._distinct[whose] = _Plan(
+                self._distinct[key] = _LanguageGroup(
                     steps=tuple((_measure_of(bound.profile), bound.bounds) for bound in chosen),
-                    rows=np.array([self.columns.index(column) for column in columns], np.intp),
-                    splits=word_splitters(plain, self._libraries, split),
+                    columns=np.array([self.columns.index(column) for column in columns], np.intp),
+                    splitters=word_splitters(plain, self._libraries, splitter),
                 )
-            self._plans[language] = self._distinct[whose]
-        return self._plans[language]
+            self._groups[language] = self._distinct[key]
+        return self._groups[language]
 
     def _reasons(self, languages: pa.Array, metrics: Metrics) -> pa.Array:
         names, codes = language_codes(languages)
         reasons = self.all_reasons
-        broken = np.full(len(codes), -1, np.int16)  # indices into them
+        broken = np.full(len(codes), -1, np.int16)  # indices of reasons
         for code, language in enumerate(names):
             rules = () if language is None else self.rules(language)
             rows = np.flatnonzero(codes == code) if rules else ()
             if len(rows):
-                own = {rule.metric: metrics[rule.metric][rows] for rule in rules}
+                values = {rule.metric: metrics[rule.metric][rows] for rule in rules}
                 numbers = np.array([*(reasons.index(rule.reason) for rule in rules), -1])
-                broken[rows] = numbers[first_broken(rules, own)]
+                broken[rows] = numbers[first_broken(rules, values)]
         indices = pa.array(broken, mask=broken < 0)
         return pa.DictionaryArray.from_arrays(indices, pa.array(reasons)).cast(pa.string())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class _Plan:
-    """How to measure texts of some languages, and the rows of the array of metrics to fill."""
+class _LanguageGroup:
+    """Languages whose texts are measured together, because they have the same profiles."""
 
     steps: tuple[tuple[BatchMeasure, Bounds], ...]
-    """Measures in order of application, with their bounds."""
-    splits: Mapping[str, WordSplitter]
-    """The functions that find the words of these texts, by the way to count them."""
-    rows: npt.NDArray[np.intp]
+    """The functions that measure, in order of application, with their bounds."""
+    splitters: Mapping[str, WordSplitter]
+    """The functions that find words, by kind of words."""
+    columns: npt.NDArray[np.intp]
+    """The indices of the measured columns among all metric columns."""
 
 
 def _measure_of(profile: Profile) -> BatchMeasure:
-    assert profile.measure_batch is not None  # a profile that can be named has one
+    assert profile.measure_batch is not None  # every profile that can be named has one
     return profile.measure_batch
 
 
-def _parts(places: Places, lengths: Places) -> Iterator[Places]:
-    """Yield the places in parts whose texts have BATCH_CHARACTERS or are one."""
-    sums = cumsum_from_zero(lengths[places])
+def _parts(rows: Places, lengths: Places) -> Iterator[Places]:
+    """Yield parts of the indices: texts of BATCH_CHARACTERS in all, or a single longer text."""
+    sums = cumsum_from_zero(lengths[rows])
     first = 0
-    while first < len(places):
+    while first < len(rows):
         last = int(np.searchsorted(sums, sums[first] + BATCH_CHARACTERS, side="right")) - 1
         last = max(last, first + 1)
-        yield places[first:last]
+        yield rows[first:last]
         first = last
 
 
 def _libraries(profile: Profile, language: str) -> frozenset[str]:
-    """Return the libraries that split words for a profile, in one language or in EVERY_LANGUAGE."""
+    """Return the libraries that find words for a profile in a language, or in EVERY_LANGUAGE."""
     if not profile.words:
         return frozenset()
     libraries = set()

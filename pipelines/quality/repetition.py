@@ -1,13 +1,13 @@
-"""Repetition: Gopher's duplicated lines, paragraphs and n-grams of words.
+"""Repetition: Gopher's rules about duplicated lines, paragraphs and n-grams of words.
 
-Rae et al. 2021, "Scaling Language Models" (arXiv 2112.11446), table A1. The paper leaves open what
-a duplicate is, and the two variants differ:
+Rae et al. 2021, "Scaling Language Models" (arXiv 2112.11446), table A1. The paper does not define a
+duplicate, so the two variants differ:
 
              @paper                                      @datatrove (0.10.1)
-lines        non-blank, white space around them ignored  between runs of line breaks
+lines        non-blank, white space around them ignored  between line breaks in a row
 top n-gram   length x count, without the spaces          with the spaces; counts even if single
-dup n-gram   words in any repeated n-gram, each once     2nd+ n-grams, none overlapping a counted
-                                                         one; equal when their letters are
+dup n-gram   words in any repeated n-gram, each once     from the 2nd n-gram on, not overlapping a
+                                                         counted one; equal if their letters are
 shares of    characters of words (lines: of lines)       characters of the text
 """
 
@@ -30,7 +30,7 @@ def datatrove_ngrams(words: Spans, num_chars: Places) -> Floats:
 
     Args:
         words: The words of texts.
-        num_chars: The characters of the texts.
+        num_chars: The number of characters of each text.
     """
     chars, counts = chars_in_repeated(words, most=TOP_N[-1])
     spaces = np.array(TOP_N)[:, np.newaxis] - 1
@@ -41,7 +41,7 @@ def datatrove_ngrams(words: Spans, num_chars: Places) -> Floats:
 def paper_ngrams(words: Spans) -> Floats:
     """Return the n-gram shares (NGRAM_METRICS) of the characters in words.
 
-    An n-gram that occurs once is no repetition and counts 0.
+    The share of a top n-gram that occurs only once is 0.
     """
     chars, counts = chars_in_repeated(words, most=DUP_N[-1])
     chars[: len(TOP_N)] *= counts * (counts > 1)
@@ -66,14 +66,14 @@ def _measure_paper(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column
 
 
 def _shares_of_repeats(parts: Spans, num_chars: Places) -> tuple[Floats, Floats]:
-    """Return the share of parts that were seen before, and that of the characters in them."""
+    """Return the share of repeated parts, and the share of the characters in them."""
     again = parts.repeating()
     chars = parts.sums(parts.lengths * again)
     return ratio(parts.sums(again), parts.counts), ratio(chars, num_chars)
 
 
 def ngram_thresholds(bounds: Sequence[float], source: str) -> tuple[Threshold, ...]:
-    """Return the thresholds of the nine n-gram shares; the bounds are in the same order."""
+    """Return the thresholds of the nine n-gram shares, given their bounds in the same order."""
     kinds = [("top", n, "top", f"the most common {n}-gram") for n in TOP_N]
     kinds += [("dup", n, "duplicate", f"repeated {n}-grams") for n in DUP_N]
     return tuple(
@@ -111,7 +111,7 @@ PROFILES = (
         family="gopher-repetition",
         variant="paper",
         alias=True,
-        about="Gopher's repetition rules; a repeated n-gram counts wherever it stands, but once.",
+        about="Gopher's repetition rules; each word in repeated n-grams counts once.",
         metrics=_METRICS,
         thresholds=_THRESHOLDS,
         measure_batch=_measure_paper,

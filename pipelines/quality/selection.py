@@ -1,10 +1,10 @@
-"""Which profiles judge which language, and with which bounds, as written on the command line.
+"""Parses which profiles judge which language, and with which bounds.
 
-gopher+c4              for every language
+gopher+c4              profiles for every language
 zh=fineweb2-zh         for Chinese, instead of the profiles for every language
-ja=none                nothing for Japanese
-gopher.min_words=30    a bound, wherever a profile of this name is used
-zh:glm.min_chars=50    a bound for one language; "off" instead of a number switches the rule off
+ja=none                no profile for Japanese
+gopher.min_words=30    a bound of a profile, for all languages that use the profile
+zh:glm.min_chars=50    a bound for one language; "off" instead of a number disables the rule
 classifier.min_hq=0.3  a bound of a model that measures (steps/scorer.py)
 en=my.rules:mine       a custom profile; its bounds are written as mine.max_x=5
 ja@my.words:split=gopher   for Japanese, whose words a custom function finds
@@ -18,22 +18,23 @@ from typing import Any
 
 from pipelines.corpus.languages import LANGUAGES, parse_languages, plain_code
 from pipelines.corpus.user_code import load_user_code
-from pipelines.quality.catalog import NONE, PROFILES, SCORERS, find_profile, nearest
+from pipelines.quality.catalog import NONE, PROFILES, SCORERS, find_profile
 from pipelines.quality.custom import SPLITTER
 from pipelines.quality.profile import NAN, BatchMeasure, Bounds, Profile, Rule, Threshold
 from pipelines.quality.words import CHINESE
+from shards.commands.spelling import expected
 from shards.errors import UserError
 
 EVERY_LANGUAGE = "*"
-"""Stands for every language that has no entry of its own."""
+"""Stands for all languages without their own entry."""
 
 OFF = "off"
 
 ANY_NUMBER = (-math.inf, math.inf)
-"""The lowest and the highest number that a bound may be, if its metric may be any."""
+"""The range of a bound whose metric may have any value."""
 
 MAX_CHINESE_LENGTH = 1.5
-"""Chinese texts whose words are longer than this on average are not prose."""
+"""A minimum mean word length above this drops nearly all Chinese texts."""
 
 _SPEC = "Write PROFILE or LANG=PROFILE, several profiles as PROFILE+PROFILE"
 _OVERRIDE = "Write PROFILE.THRESHOLD=NUMBER or LANG:PROFILE.THRESHOLD=NUMBER"
@@ -46,28 +47,28 @@ class BoundProfile:
     profile: Profile
     bounds: Bounds
     splitter: str = ""
-    """MODULE:NAME of the function that finds the words of the language, if it is custom."""
+    """MODULE:NAME of the custom function that finds the words of the language; "" without one."""
 
 
 Labels = Collection[str] | None
-"""The labels of a model of languages; None: they are not known here."""
+"""The labels of a language model; None if they are not known here."""
 
 Selection = Mapping[str, tuple[BoundProfile, ...]]
 """The profiles of each language, in order of application; EVERY_LANGUAGE for the rest."""
 
 VALUE = "value"
-"""The metric of a model or filter that has but one: reasons leave it out."""
+"""The metric of a model or filter that has only one; reasons do not name it."""
 
 
 def bound_metrics(
     family: str, bounds: Mapping[str, float | None], measure: BatchMeasure | None = None
 ) -> BoundProfile:
-    """Return metrics of a model or of a user's filter as a profile, with their bounds.
+    """Return the metrics of a model or custom filter, with their bounds, as a profile.
 
     Args:
-        family: Its name; columns and reasons begin with it.
-        bounds: The bounds by name, min_ or max_ and a metric; None or NaN for one that is off.
-        measure: Measures the metrics; None where only verdicts are needed.
+        family: The name of the model or filter; columns and reasons begin with it.
+        bounds: The bounds by name (min_METRIC or max_METRIC); None or NaN for one that is off.
+        measure: The function that measures; None if only verdicts are needed.
     """
     metrics = tuple(dict.fromkeys(name.split("_", 1)[1] for name in bounds))
     profile = Profile(
@@ -88,21 +89,21 @@ def _threshold(name: str) -> Threshold:
 
 
 def recorded_bounds(options: Mapping[str, Any]) -> Selection:
-    """Return the bounds of models and filters that a manifest's options, or a run's facts, hold."""
+    """Return the bounds of models and filters in a manifest's options or a run's fingerprints."""
     selection: Selection = {}
     for family in SCORERS:
         entries = sorted((options.get(family) or {}).items())
-        own = {name: (bound_metrics(family, entry["bounds"]),) for name, entry in entries}
-        selection = merge_selections(selection, own)
+        bounds = {name: (bound_metrics(family, entry["bounds"]),) for name, entry in entries}
+        selection = merge_selections(selection, bounds)
     for _, entry in sorted((options.get("filter") or {}).items()):
         if "bounds" in entry:
-            own = {EVERY_LANGUAGE: (bound_metrics(entry["name"], entry["bounds"]),)}
-            selection = merge_selections(selection, own)
+            bounds = {EVERY_LANGUAGE: (bound_metrics(entry["name"], entry["bounds"]),)}
+            selection = merge_selections(selection, bounds)
     return selection
 
 
 def merge_selections(first: Selection, second: Selection) -> Selection:
-    """Return the profiles that each language has in either selection, those of the first first."""
+    """Return for each language its profiles of the first selection, then those of the second."""
     if not second:
         return first
     return {
@@ -118,7 +119,7 @@ def reasons_of(selection: Selection) -> tuple[str, ...]:
 
 
 def bounds_as_json(bounds: Bounds) -> dict[str, float | None]:
-    """Return bounds JSON-able and sorted; None for one that is off."""
+    """Return bounds as JSON values, sorted by name; None for a bound that is off."""
     numbers = {name: float(bounds[name]) for name in sorted(bounds)}
     return {name: None if math.isnan(number) else number for name, number in numbers.items()}
 
@@ -126,15 +127,15 @@ def bounds_as_json(bounds: Bounds) -> dict[str, float | None]:
 def parse_selection(
     specs: Iterable[str], overrides: Iterable[str] = (), labels: Labels = LANGUAGES
 ) -> Selection:
-    """Return the profiles and bounds that specs and overrides ask for.
+    """Return the profiles and bounds that specs and overrides describe.
 
     Args:
         specs: The profiles of languages.
-        overrides: Other bounds than the published ones.
-        labels: The languages that can be named; None: any.
+        overrides: Bounds that replace the published ones.
+        labels: The languages that may be named; None allows any.
 
     Raises:
-        UserError: a name is unknown or written twice, or its profile cannot judge the language.
+        UserError: A name is unknown or is given twice, or a profile does not support the language.
     """
     selection: dict[str, tuple[BoundProfile, ...]] = {}
     for spec in specs:
@@ -142,8 +143,8 @@ def parse_selection(
         if language in selection:
             whose = "every language" if language == EVERY_LANGUAGE else f'"{language}"'
             raise UserError(
-                f'Quality profiles of {whose} are given twice, the second time as "{spec}". Write '
-                "them once, joined by +."
+                f'The quality profiles of {whose} are given twice, the second time as "{spec}". '
+                "Give them once, joined by +."
             )
         selection[language] = chosen
     _check_names(selection)
@@ -151,7 +152,7 @@ def parse_selection(
 
 
 def overrides_for(family: str, overrides: Iterable[str]) -> list[str]:
-    """Return the overrides of the bounds of a model's metrics, or with "" of all profiles."""
+    """Return the overrides of the bounds of a model's metrics, or for "" those of all profiles."""
     return [one for one in overrides if _family_of(one) == family]
 
 
@@ -168,10 +169,10 @@ def with_overrides(
     Args:
         selection: The selection.
         overrides: The bounds, as on the command line.
-        labels: The languages that can be named; None: any.
+        labels: The languages that may be named; None allows any.
 
     Raises:
-        UserError: an override is none, or sets a bound that no language of the selection has.
+        UserError: An override is not valid, or sets a bound that no profile of the selection has.
     """
     for override in overrides:
         selection = _override(selection, override, labels)
@@ -189,7 +190,7 @@ def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...
         raise UserError(f'"{spec}" names no quality profile. {_SPEC}.')
     if NONE in parts:
         if len(parts) > 1:
-            raise UserError(f'"{spec}": {NONE} stands alone, without other profiles.')
+            raise UserError(f'"{spec}": {NONE} cannot be combined with other profiles.')
         return language, ()
     profiles = [find_profile(part) for part in parts]
     _check(spec, language, profiles, split=bool(at))
@@ -200,13 +201,13 @@ def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...
 
 
 def _check_names(selection: Selection) -> None:
-    """Check that no two custom profiles go by the same name."""
+    """Check that no two custom profiles have the same name."""
     known: dict[str, Profile] = {}
     for bound in (bound for chosen in selection.values() for bound in chosen):
         name = bound.profile.name
         if known.setdefault(name, bound.profile) != bound.profile:
             raise UserError(
-                f'Two quality profiles are called "{name}", of {known[name].module} and '
+                f'Two quality profiles have the name "{name}", in {known[name].module} and '
                 f"{bound.profile.module}: give one of them another family or variant."
             )
 
@@ -223,12 +224,12 @@ def _why_unsupported(profile: Profile, language: str) -> str:
     if profile.languages is None:
         return (
             f'"{language}" is written without spaces between words, and {profile.short} counts '
-            f"words. Use a profile that does not (glm), or {NONE}, or name what finds its words: "
-            f"{language}@MODULE:FUNCTION={profile.short}."
+            f"words. Use a profile that does not (glm), or {NONE}, or name a function that finds "
+            f"the words: {language}@MODULE:FUNCTION={profile.short}."
         )
     served = sorted(profile.languages)
     some = ", ".join(served) if len(served) < 5 else "languages with spaces between words"  # noqa: PLR2004  a short list
-    return f'{profile.short} is made for {some}, not for "{language}".'
+    return f'{profile.short} supports {some}, not "{language}".'
 
 
 def _language(code: str, labels: Labels) -> str:
@@ -246,10 +247,10 @@ def _override(
         changed[language] = profiles_for(selection, language)
     used = False
     for code in [language] if language else selection:
-        used |= any(_goes_by(name, chosen.profile) for chosen in changed[code])
+        used |= any(_is_named(name, chosen.profile) for chosen in changed[code])
         changed[code] = tuple(
             _with_bound(chosen, threshold, bound, override)
-            if _goes_by(name, chosen.profile)
+            if _is_named(name, chosen.profile)
             else chosen
             for chosen in changed[code]
         )
@@ -261,7 +262,7 @@ def _override(
 
 
 def profiles_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
-    """Return the profiles of a language: its own, or those of every language that can judge it."""
+    """Return the profiles of a language: its own, or those for every language that support it."""
     if language in selection:
         return selection[language]
     plain = plain_code(language)
@@ -294,15 +295,15 @@ def _parse_override(override: str, labels: Labels) -> tuple[str, str, str, float
 
 
 def parse_bound(given: str, text: str, *, valid: tuple[float, float] = ANY_NUMBER) -> float:
-    """Return a bound, NaN where it is off.
+    """Return a bound as a number; NaN if it is off.
 
     Args:
-        given: All that was written, for the error.
-        text: The bound in it.
-        valid: The lowest and the highest number that make sense.
+        given: The whole argument, for the error.
+        text: The bound in the argument.
+        valid: The lowest and the highest valid number.
 
     Raises:
-        UserError: It is no such number.
+        UserError: The text is not such a number.
     """
     if text == OFF:
         return NAN
@@ -314,12 +315,12 @@ def parse_bound(given: str, text: str, *, valid: tuple[float, float] = ANY_NUMBE
     if not (math.isfinite(number) and low <= number <= high):
         of = f" from {low:g} to {high:g}" if math.isfinite(high) else f" of at least {low:g}"
         of = "" if valid == ANY_NUMBER else of
-        raise UserError(f'"{given}": "{text}" is no bound. Give a number{of}, or {OFF}.')
+        raise UserError(f'"{given}": "{text}" is not a bound. Give a number{of}, or {OFF}.')
     return number
 
 
-def _goes_by(name: str, profile: Profile) -> bool:
-    # A bare name stands for whichever variant is in use.
+def _is_named(name: str, profile: Profile) -> bool:
+    # The name of a family means the variant that is in use.
     return name in (profile.name, profile.family)
 
 
@@ -327,7 +328,7 @@ def _with_bound(chosen: BoundProfile, threshold: str, bound: float, override: st
     if threshold not in chosen.bounds:
         raise UserError(
             f'"{override}": {chosen.profile.short} has no threshold "{threshold}": '
-            f"{nearest(threshold, [*chosen.bounds])}."
+            f"{expected(threshold, chosen.bounds)}."
         )
     if bound < 0 and chosen.profile in PROFILES:
         raise UserError(f'"{override}": give a bound of at least 0, or {OFF}.')
@@ -335,7 +336,7 @@ def _with_bound(chosen: BoundProfile, threshold: str, bound: float, override: st
 
 
 def find_warnings(selection: Selection, languages: Iterable[str]) -> tuple[str, ...]:
-    """Return warnings: of profiles that are not applied, and of one that drops everything."""
+    """Return warnings about profiles that are not applied, or that drop nearly everything."""
     warnings = []
     for language in sorted(languages):
         chosen = profiles_for(selection, language)

@@ -1,37 +1,39 @@
-"""English words and sentences by spaCy's rules, in kernels.
+"""Finds English words and sentences by spaCy's rules, in kernels.
 
 spaCy's tokenizer cuts a text at its white space into chunks, splits each chunk by its rules, and
-then looks for special cases over all tokens of the text:
+then looks for special cases among all tokens of the text:
 
     text      (Thanks:) Don't mention  it.
     chunks    (Thanks:)     Don't    mention   it.
     split     ( Thanks : )  Do n't   mention   it .         a special case is a whole chunk, or
-    merged    ( Thanks :)   Do n't   mention   it .         what is left of one within affixes
+    merged    ( Thanks :)   Do n't   mention   it .         the rest of one without its affixes
 
-The rules for chunks of ASCII are written out here. spaCy finds the tokens of all others, of
-those that may be internet addresses, and of *loose* ones, many at once; its results are kept in a
-table, next to its special cases. Every token is a range of the text, for spaCy leaves nothing out.
+The kernels implement the rules for ASCII chunks. spaCy itself finds the tokens of all other chunks,
+of those that may be internet addresses, and of *loose* ones, many at once; its results are kept in
+a table, together with its special cases. Every token is a range of the text, because spaCy's tokens
+cover the whole text.
 
-The last step, a PhraseMatcher, finds every run of tokens that some special cases are split into by
-the affix rules alone (their *phrases*: `:` `)` is one), spaces between the tokens or not. Of the
-runs that overlap the longest is taken, and it is replaced by its special case if the text of the
-run is one. So the tokens of a chunk depend on other chunks only if
+In the last step a PhraseMatcher finds every sequence of tokens that the affix rules alone make of a
+special case (the *phrases*; `:` `)` is one), with or without spaces between the tokens. Of
+overlapping matches it takes the longest one, and replaces it by the special case if the text of the
+match is one. So the tokens of a chunk depend on other chunks only if
 
-1. a run that crosses its border is replaced: never, for the text of such a run holds white space,
-   and the only special cases with white space are single characters of it;
-2. a run inside the chunk is replaced, or would be if no run that crosses its border replaced it
-   (the longer one wins, even where it is then found to be no special case).
+1. a match that crosses its border is replaced. This never happens: the text of such a match
+   contains white space, and the only special cases with white space are single characters of it;
+2. a match inside the chunk is replaced, or would be if no match that crosses its border prevented
+   it (the longer match wins, even if its text then turns out to be no special case).
 
-A chunk with a run of the second kind is loose. A run that crosses a border has the tokens on both
-sides of it next to each other: chunks are *linked* if a single space is between them and some
-phrase has two tokens that end and begin as they do. Chunks that are linked to a loose one, directly
-or by others, are taken for one chunk. All others have the tokens that they have alone. White space
-makes tokens too, but none that is in a phrase of several tokens, and they are not words.
+A chunk with a match of the second kind is loose. A match that crosses a border contains the tokens
+on both sides of the border: chunks are *linked* if a single space separates them and some phrase
+has two adjacent tokens that end and begin with the same characters. Chunks that are linked to a
+loose one, directly or through others, are read as one chunk. All other chunks have the same tokens
+as alone. White space makes tokens too, but these are not words, and no phrase of several tokens
+contains them.
 
-Sentences follow from the tokens: by spaCy's sentencizer one begins with the first token that is
-neither an end mark nor other punctuation after an end mark.
+Sentences follow from the tokens: for spaCy's sentencizer a sentence begins with the first token
+after an end mark that is neither an end mark nor other punctuation.
 """
-# ruff: noqa: PLR1714, SIM109  sets of characters compile slowly
+# ruff: noqa: PLR1714, SIM109  numba compiles sets of characters slowly
 
 import hashlib
 import importlib
@@ -68,33 +70,33 @@ from pipelines.quality.spans import (
 _LOG = logging.getLogger(__name__)
 
 _RULES = "a6e188d511aa8172f7b4249aba529547287bfba6986589b7fe584dab59b3e8c2"
-"""The SHA-256 of the rules of spaCy that the kernels follow, which are those of spaCy 3.8."""
+"""The SHA-256 of the rules that the kernels implement, which are those of spaCy 3.8."""
 
-# spaCy takes this word for a symbol of its own and, from its second occurrence on, fails on an
-# assertion; datatrove 0.10.1 (utils/word_tokenizers.py) removes it when that happens.
-_POISON = "IS_ALPHA"
+# spaCy reads this word as one of its own symbols, and fails with an assertion on its second
+# occurrence; datatrove 0.10.1 (utils/word_tokenizers.py) then removes the word.
+_UNREADABLE = "IS_ALPHA"
 
-# The rules of spaCy's affixes for ASCII.
+# spaCy's rules about affixes, for ASCII.
 _QUOTES = frozenset("\"'`,")
-"""Quotation marks; spaCy has a comma among them."""
+"""Quotation marks; for spaCy a comma is one of them."""
 _MARKS = _QUOTES | frozenset(";:!?()[]{}<>_#*&")
-"""Characters that are a suffix by themselves, and end no longer one."""
+"""Characters that are suffixes alone, and do not end longer suffixes."""
 _PREFIXES = _MARKS | frozenset("%=$")
-"""Those that are a prefix by themselves, and begin no longer one."""
+"""Characters that are prefixes alone, and do not begin longer prefixes."""
 _DOTTED = _MARKS | frozenset("%-+|" + string.digits + string.ascii_lowercase)
-"""Those after which a full stop is a suffix; after others it is one if there are several."""
+"""Characters after which a full stop is a suffix; after others only several full stops are."""
 _UNITS = (  # noqa: SIM905  more readable
     "km m dm cm mm ha nm yd in ft kg g mg t lb oz m/s km/h kmh mph hPa Pa mbar mb MB kb KB gb GB "
     "tb TB T G M K %"
 ).split()
-"""Units that are a suffix after a digit."""
+"""The units that are suffixes after a digit."""
 _UNIT_CODES = max(map(len, _UNITS))
 
 _Classes: TypeAlias = npt.NDArray[Any]  # uint16
 """The class of each character, uint16[NUM_CODE_POINTS]."""
 _UPPER, _LOWER, _DIGIT, _QUOTE, _PREFIX, _MARK, _DOTS, _PUNCTUATION = (1 << i for i in range(8))
 _PLAIN, _FOREIGN, _WHITE, _SIGN, _JOINER = (1 << i for i in range(8, 13))
-"""_PLAIN is set in ASCII where no other is, only _FOREIGN and _WHITE outside of it."""
+"""_PLAIN is set for ASCII characters without another class; others have _FOREIGN or _WHITE."""
 _LETTER = _UPPER | _LOWER
 _NO_LETTER = 0xFFFF - _LETTER
 _NUM_ASCII = 128
@@ -104,28 +106,28 @@ _QUESTION, _BANG, _HASH, _AT, _UNDERSCORE, _COMMA = map(ord, "?!#@_,")
 _APOSTROPHE, _BLANK, _A, _C, _U, _S, _SMALL_S = map(ord, "' ACUSs")
 
 _Borders: TypeAlias = npt.NDArray[Any]  # uint8
-"""Which characters may be on both sides of a border of tokens, by number: see _Known."""
+"""Which pairs of characters may be next to a border of tokens, by number; see _ChunkTables."""
 _REPLACED, _LINKED = 1, 2
-"""Bits of _Borders: of pairs that replaced phrases begin with, of all pairs in phrases."""
+"""Bits of _Borders: pairs at the beginning of replaced phrases; all pairs in phrases."""
 
 _KEY, _CODES, _LENGTH, _COUNT, _FLAGS = range(5)
-"""Columns of a table, int64[a power of 2, 8], which is open addressing by hashes: the hash of a
-chunk; where its code points begin in an array, which its tokens follow, a number each; how many
-code points, and tokens, there are; flags."""
-_NUM_COLUMNS = 8  # a line of the processor's cache
+"""The columns of a hash table with open addressing, int64[a power of 2, 8]: the hash of a chunk;
+where its code points begin in an array, followed by a number per token; the number of code points;
+the number of tokens; flags."""
+_NUM_COLUMNS = 8  # a cache line of the CPU
 _USED, _SPECIAL, _PAIR, _UNIT, _LOOSE = (1 << i for i in range(5))
-"""Flags: a row in use; a special case; two tokens that a replaced phrase begins with, without
-the border between them; a unit; a chunk whose tokens depend on others."""
+"""Flags: a row in use; a special case; the joined first two tokens of a replaced phrase; a unit; a
+chunk whose tokens depend on other chunks."""
 _MAX_FLAGGED = 16
-"""Most code points of special cases, pairs and units of ASCII."""
+"""The maximum number of code points of special cases, pairs and units in ASCII."""
 _MAX_CHUNKS, _MAX_CODES = 1 << 18, 1 << 23
-"""Chunks, and code points in them, that are remembered, in 100 MB or less; then all go."""
+"""The maximum number of remembered chunks, and of their code points, in 100 MB or less."""
 
 _WORD, _END, _OTHER, _UNSPLIT = range(4)
-"""Kinds of tokens: one with a letter or the like, an end mark, other punctuation; a chunk that
-spaCy has to find."""
+"""Kinds of tokens: a token that is not only punctuation, an end mark, other punctuation; a chunk
+that spaCy has to split."""
 _AFTER_SPACE = 4
-"""Bit of the kind of a token: a space is before it."""
+"""Bit of a token's kind: a space precedes the token."""
 _KIND_BITS = 3
 _KINDS = (1 << _KIND_BITS) - 1
 _UNKNOWN = -1
@@ -138,7 +140,7 @@ class SpacyWords:
     """Finds the words and sentences of English texts."""
 
     def words(self, texts: Spans) -> Spans:
-        """Return the words of texts, none empty or with white space at its ends."""
+        """Return the words of texts, stripped of white space and without empty ones."""
         words, _ = self._tokens(_readable(texts))
         return words
 
@@ -150,7 +152,7 @@ class SpacyWords:
         return _num_sentences(texts, *self._tokens(texts))
 
     def _tokens(self, texts: Spans) -> tuple[Spans, Kinds]:
-        """Return the words of texts and their kinds."""
+        """Return the words of texts and the kinds of the words."""
         if self._known is None:
             words = words_as_spans(map(self._library.words, texts.strings()))
             return words, np.zeros(0, np.uint8)
@@ -169,41 +171,41 @@ class SpacyWords:
         return _Spacy()
 
     @cached_property
-    def _known(self) -> "_Known | None":
-        """The tables for the kernels; None, with a warning, if spaCy has other rules than they."""
+    def _known(self) -> "_ChunkTables | None":
+        """The tables of the kernels; None, with a warning, if spaCy has other rules."""
         if self._library.fingerprint == _RULES:
-            return _Known(self._library)
+            return _ChunkTables(self._library)
         _LOG.warning(
-            "English words are found by spaCy itself, which is slow: the kernels follow the rules "
-            "of spaCy 3.8, and %s has others.",
+            "spaCy itself finds English words, which is slow: the kernels implement the rules of "
+            "spaCy 3.8, and %s has others.",
             importlib.metadata.version("spacy"),
         )
         return None
 
 
 def _readable(texts: Spans) -> Spans:
-    """Return texts without the word that spaCy cannot read."""
+    """Return texts without the word on which spaCy fails."""
     characters = texts.characters
-    places = np.flatnonzero(characters.codes == ord("_")) - _POISON.index("_")
-    places = characters.beginning(_POISON, places)
+    places = np.flatnonzero(characters.codes == ord("_")) - _UNREADABLE.index("_")
+    places = characters.beginning(_UNREADABLE, places)
     if not len(places):
         return texts
-    return texts_as_spans([text.replace(_POISON, "") for text in texts.strings()])
+    return texts_as_spans([text.replace(_UNREADABLE, "") for text in texts.strings()])
 
 
-def _with_tokens(words: Spans, kinds: Kinds, known: "_Known") -> tuple[Spans, Kinds]:
-    """Return words and their kinds, with tokens for the chunks that only spaCy can split."""
+def _with_tokens(words: Spans, kinds: Kinds, known: "_ChunkTables") -> tuple[Spans, Kinds]:
+    """Return words and their kinds, after spaCy has split the remaining chunks."""
     unsplit = kinds == _UNSPLIT
     if not unsplit.any():
         return words, kinds
     chunks = words[unsplit].strings()
-    learned = known.learn(list(dict.fromkeys(chunks)))
-    tokens = np.array([token for chunk in chunks for token in learned[chunk]], np.int64)
+    added = known.add(list(dict.fromkeys(chunks)))
+    tokens = np.array([token for chunk in chunks for token in added[chunk]], np.int64)
     counts = np.ones(len(kinds), np.int64)
-    counts[unsplit] = [len(learned[chunk]) for chunk in chunks]
+    counts[unsplit] = [len(added[chunk]) for chunk in chunks]
     places = np.flatnonzero(np.repeat(unsplit, counts))
     lengths = tokens >> _KIND_BITS
-    # Where tokens end, counted from the first chunk, and then from their own chunk.
+    # The ends of tokens, counted first from the first chunk, then from each token's own chunk.
     ends = cumsum_from_zero(lengths + (tokens & _AFTER_SPACE > 0))
     shift = words.starts[unsplit] - ends[cumsum_from_zero(counts[unsplit])[:-1]]
     ends = ends[1:] + np.repeat(shift, counts[unsplit])
@@ -216,8 +218,8 @@ def _with_tokens(words: Spans, kinds: Kinds, known: "_Known") -> tuple[Spans, Ki
 def _num_sentences(texts: Spans, words: Spans, kinds: Kinds) -> Places:
     """Return the number of sentences of each text, given its words and their kinds.
 
-    One begins with each word, or token of white space, that an end mark has been before since the
-    last one. The end of each text counts as a last token, of other punctuation.
+    After an end mark a sentence begins with the next word or token of white space. The end of each
+    text counts as a last token, of other punctuation.
     """
     last = words.offsets[1:]
     starts, ends = (
@@ -226,7 +228,7 @@ def _num_sentences(texts: Spans, words: Spans, kinds: Kinds) -> Places:
     )
     kinds, offsets = np.insert(kinds, last, _OTHER), words.offsets + np.arange(len(words.offsets))
     before = np.append(0, ends)[:-1]
-    # White space is a token, except for the one space after a word.
+    # White space is a token, except for a single space after a word.
     is_blank = texts.characters.codes[before] == _BLANK
     before[offsets[:-1]], is_blank[offsets[:-1]] = texts.starts, False
     begins = (starts - before > is_blank) | (kinds == _WORD)
@@ -239,7 +241,7 @@ def _num_sentences(texts: Spans, words: Spans, kinds: Kinds) -> Places:
 
 
 class _Spacy:
-    """spaCy's English rules, which take a second to load."""
+    """spaCy with its English rules, which takes a second to load."""
 
     def __init__(self) -> None:
         spacy = importlib.import_module("spacy")
@@ -252,11 +254,11 @@ class _Spacy:
             text: tuple(token[orth] for token in tokens)
             for text, tokens in self._tokenizer.rules.items()
         }
-        """The tokens of its special cases."""
+        """The tokens of each special case."""
 
     @property
     def fingerprint(self) -> str:
-        """Identifies its rules."""
+        """A hash of the rules."""
         affixes = ("prefix_search", "suffix_search", "infix_finditer", "url_match")
         patterns = [getattr(self._tokenizer, name).__self__.pattern for name in affixes]
         odd = self._tokenizer.token_match, self._tokenizer.faster_heuristics
@@ -272,7 +274,7 @@ class _Spacy:
     def num_sentences(self, line: str) -> int:
         """Return the number of sentences in a line."""
         with self._pipeline.memory_zone():
-            return len(list(self._pipeline(line.replace(_POISON, "")).sents))
+            return len(list(self._pipeline(line.replace(_UNREADABLE, "")).sents))
 
     def is_punctuation(self, character: str) -> bool:
         """Return whether a character is punctuation."""
@@ -281,7 +283,7 @@ class _Spacy:
         return bool(is_punctuation(character))
 
     def phrases(self) -> dict[str, tuple[str, ...]]:
-        """Return the PhraseMatcher's phrases: special cases as the other rules split them."""
+        """Return the PhraseMatcher's phrases: special cases as the affix rules split them."""
         mine = self._tokenizer
         names = ("prefix_search", "suffix_search", "infix_finditer", "url_match")
         plain = type(mine)(mine.vocab, **{name: getattr(mine, name) for name in names})
@@ -293,9 +295,9 @@ class _Spacy:
         }
 
     def split(self, chunks: Sequence[str]) -> list[list[int]]:
-        """Return the tokens of each chunk, as _Known keeps them."""
+        """Return the tokens of each chunk, as _ChunkTables stores them."""
         with self._pipeline.memory_zone():
-            # Line feeds are tokens, so that no chunk has a say in another one's.
+            # Line feeds are tokens, so that no chunk affects another one.
             tokens = self._tokenizer("\n".join(chunks))
             columns = tokens.to_array(["ORTH", "LENGTH", "SPACY", "IS_PUNCT"])
             ids = [self._pipeline.vocab.strings[mark] for mark in self._ends]
@@ -309,17 +311,17 @@ class _Spacy:
         return [tokens.tolist() for tokens in tokens_of]
 
 
-class _Known:
-    """Tables for the kernels: classes of characters, borders, and chunks with their tokens.
+class _ChunkTables:
+    """The tables of the kernels: classes of characters, borders, and chunks with their tokens.
 
-    Characters that are next to a border within a phrase have numbers from 1 on; two numbers are the
-    place of such a border in `borders`.
+    Characters next to a border within a phrase have numbers from 1 on; the numbers of both sides
+    are the indices of the border in `borders`.
     """
 
     def __init__(self, spacy: _Spacy) -> None:
         self._spacy = spacy
         phrases = spacy.phrases()
-        # Phrases of one token equal their special cases: they change nothing.
+        # Phrases that equal their special cases change nothing.
         replaced = {
             phrase[:2] for text, phrase in phrases.items() if phrase != spacy.specials[text]
         }
@@ -340,27 +342,27 @@ class _Known:
         for flagged, flag in ((specials, _SPECIAL), (filter(str.isascii, texts), _PAIR)):
             for text in flagged:
                 self._flags[text] = self._flags.get(text, 0) | flag
-        self._forget()
+        self._reset()
 
     @property
     def rules(self) -> "_Rules":
         """The tables that the kernels look up."""
         return _Rules(self._classes, self._numbers, self._borders, self._table, self._codes)
 
-    def _forget(self) -> None:
-        """Forget all chunks but special cases and their like."""
+    def _reset(self) -> None:
+        """Forget all chunks except special cases, pairs and units."""
         self._num_rows = self._num_codes = 0
         self._table = np.zeros((1 << 12, _NUM_COLUMNS), np.int64)
         self._codes = np.empty(1 << 15, np.uint32)
-        self.learn([*self._flags])
+        self.add([*self._flags])
 
     def make_room(self) -> None:
-        """Forget chunks if there are too many."""
+        """Forget all chunks if there are too many."""
         if self._num_rows > _MAX_CHUNKS or self._num_codes > _MAX_CODES:
-            self._forget()
+            self._reset()
 
-    def learn(self, chunks: Sequence[str]) -> dict[str, list[int]]:
-        """Ask for the tokens of chunks that are not known, each once, and return them."""
+    def add(self, chunks: Sequence[str]) -> dict[str, list[int]]:
+        """Let spaCy split distinct new chunks, store their tokens, and return them."""
         tokens_of = self._spacy.split(chunks)
         rows = np.zeros((len(chunks), _NUM_COLUMNS), np.int64)
         rows[:, _KEY] = texts_as_spans(chunks).hashes().view(np.int64)
@@ -372,10 +374,10 @@ class _Known:
             first = self._num_codes + len(known)
             row[_CODES : _FLAGS + 1] = first, len(chunk), len(tokens), flags | _USED
             known += [*map(ord, chunk), *tokens]
-        self._add(rows, np.array(known, np.uint32))
+        self._store(rows, np.array(known, np.uint32))
         return dict(zip(chunks, tokens_of, strict=True))
 
-    def _add(self, rows: Places, codes: Codes) -> None:
+    def _store(self, rows: Places, codes: Codes) -> None:
         num_codes, num_rows = self._num_codes + len(codes), self._num_rows + len(rows)
         if num_codes > len(self._codes):
             self._codes = np.resize(self._codes, 1 << num_codes.bit_length())
@@ -394,12 +396,12 @@ class _Rules(NamedTuple):
     classes: _Classes
     """The class of each character."""
     numbers: Kinds
-    """Its number, 0 if it is next to no border within a phrase."""
+    """The number of each character; 0 if it is never next to a border within a phrase."""
     borders: _Borders
     table: Places
-    """Chunks."""
+    """The hash table of chunks."""
     known: Codes
-    """Their code points and tokens."""
+    """The code points and tokens of the chunks."""
 
 
 def _classes(spacy: _Spacy) -> _Classes:
@@ -419,14 +421,14 @@ def _classes(spacy: _Spacy) -> _Classes:
     ):
         classes[code_points("".join(characters))] |= bit
     classes[kinds_of_characters() & SPACE > 0] |= _WHITE
-    # Others must not pass for letters.
+    # Other characters must not count as letters.
     classes[:_NUM_ASCII][classes[:_NUM_ASCII] == 0] = _PLAIN
     return classes
 
 
 @kernel
 def _find(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the row of a range of code points, or _UNKNOWN."""
+    """Return the row of a chunk, given as a range of code points, or _UNKNOWN."""
     mask = len(rules.table) - 1
     key = np.int64(hash_of(codes[start:end]))
     row = (key >> 32) & mask
@@ -443,7 +445,7 @@ def _find(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _flags_of(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the flags of a range of code points, 0 if they cannot be interesting."""
+    """Return the flags of a range of code points; 0 if it is too long to have any."""
     if not 0 < end - start <= _MAX_FLAGGED:
         return 0
     row = _find(codes, start, end, rules)
@@ -452,7 +454,7 @@ def _flags_of(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _place(table: Places, rows: Places) -> None:
-    """Enter rows into a table that has room for them."""
+    """Insert rows into a hash table that has room for them."""
     mask = len(table) - 1
     for index in range(len(rows)):
         row = (rows[index, _KEY] >> 32) & mask
@@ -464,7 +466,7 @@ def _place(table: Places, rows: Places) -> None:
 
 @kernel
 def _prefix_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the length of the prefix of a range of ASCII."""
+    """Return the length of the prefix of an ASCII range, 0 if there is none."""
     code = codes[start]
     if rules.classes[code] & _PREFIX:
         return 1
@@ -487,7 +489,7 @@ def _prefix_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 def _suffix_codes(  # noqa: PLR0911  rules side by side
     codes: Codes, start: int, end: int, rules: _Rules
 ) -> int:
-    """Return the length of the suffix of a range of ASCII."""
+    """Return the length of the suffix of an ASCII range, 0 if there is none."""
     if end <= start:
         return 0
     last = codes[end - 1]
@@ -507,7 +509,7 @@ def _suffix_codes(  # noqa: PLR0911  rules side by side
 
 @kernel
 def _stop_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the length of a suffix of full stops, with which a range ends."""
+    """Return the length of the suffix of full stops at the end of a range."""
     at = end
     while at > start and codes[at - 1] == _DOT:
         at -= 1
@@ -521,7 +523,7 @@ def _stop_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _currency_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the length of $, US$, C$ or A$ behind a digit, with whose $ a range ends."""
+    """Return the length of $, US$, C$ or A$ after a digit, at the end of a range that ends in $."""
     at = end - 1
     if at > start and (codes[at - 1] == _A or codes[at - 1] == _C):
         at -= 1
@@ -532,7 +534,7 @@ def _currency_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _unit_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the length of the characters after the last digit of a range, if they are a unit."""
+    """Return the length of the unit after the last digit of a range, 0 if there is none."""
     at = end
     while at > start and end - at <= _UNIT_CODES and not rules.classes[codes[at - 1]] & _DIGIT:
         at -= 1
@@ -543,7 +545,7 @@ def _unit_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _infix_codes(codes: Codes, start: int, at: int, end: int, rules: _Rules) -> int:  # noqa: C901, PLR0911  rules side by side
-    """Return the length of the infix at a place of a range of ASCII, 0 if there is none."""
+    """Return the length of the infix at a place of an ASCII range, 0 if there is none."""
     code = codes[at]
     after = rules.classes[codes[at + 1]] if at + 1 < end else 0
     if code == _DOT:
@@ -575,10 +577,10 @@ def _infix_codes(codes: Codes, start: int, at: int, end: int, rules: _Rules) -> 
 
 @kernel
 def _is_address(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return _YES, _NO, or _MAYBE: whether spaCy's expression for addresses matches.
+    """Return whether spaCy's expression for addresses matches: _YES, _NO, or _MAYBE.
 
-    Without @ a match begins with a scheme and ://, or with the host, that is with all letters,
-    digits and signs that hosts have: what may follow a host is none of them.
+    Without @ a match begins with a scheme and ://, or with the host. A host extends over all
+    characters that hosts may have, since none of them may follow a host.
     """
     for at in range(start, end):
         if codes[at] == _AT:
@@ -588,7 +590,7 @@ def _is_address(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     while scheme < end and codes[scheme] == _PLUS:
         scheme = _host_end(codes, scheme + 1, end, rules)
     if scheme + 2 < end and codes[scheme] == _COLON and codes[scheme + 1] == _SLASH:
-        if codes[scheme + 2] != _SLASH or scheme - start < 2:  # noqa: PLR2004  its minimum length
+        if codes[scheme + 2] != _SLASH or scheme - start < 2:  # noqa: PLR2004  the minimum length
             return _MAYBE
         host, last = scheme + 3, _host_end(codes, scheme + 3, end, rules)
     after = codes[last] if last < end else np.uint32(_SLASH)
@@ -601,7 +603,7 @@ def _is_address(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _host_end(codes: Codes, at: int, end: int, rules: _Rules) -> int:
-    """Return where characters end that may be in the name of a host."""
+    """Return where the characters end that a host name may have."""
     while at < end and (
         rules.classes[codes[at]] & (_LETTER | _DIGIT)
         or codes[at] == _DOT
@@ -614,17 +616,17 @@ def _host_end(codes: Codes, at: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _is_host(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return _YES, _NO, or _MAYBE for numbers: whether a range of such characters is a host.
+    """Return whether a range of such characters is a host: _YES, _NO, or _MAYBE for numbers.
 
-    It is, if two small letters or more follow the last full stop, and there is one; and if before
-    it there are names of up to 64 characters, the first and last of them a letter or a digit.
+    A host has a full stop. At least two small letters follow the last one, and the names before it
+    have up to 64 characters and begin and end with a letter or a digit.
     """
     numbers = good = True
     begin = start
     for at in range(start, end):
         numbers = numbers and (codes[at] == _DOT or rules.classes[codes[at]] & _DIGIT > 0)
         if codes[at] == _DOT:
-            good = good and 0 < at - begin <= 64  # noqa: PLR2004  as said above
+            good = good and 0 < at - begin <= 64  # noqa: PLR2004  see above
             if good:
                 outer = rules.classes[codes[begin]] & (_LETTER | _DIGIT) > 0
                 good = outer and rules.classes[codes[at - 1]] & (_LETTER | _DIGIT) > 0
@@ -641,7 +643,7 @@ def _is_host(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _kind(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the kind of a token of ASCII."""
+    """Return the kind of an ASCII token."""
     code = codes[start]
     if not rules.classes[code] & _PUNCTUATION:
         return _WORD
@@ -655,7 +657,7 @@ def _kind(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _write_known(row: int, at: int, count: int, rules: _Rules, scratch: Places) -> int:
-    """Write the tokens that a row of the table has, from a place on; return how many are there."""
+    """Write the tokens of a row of the table, from a place on; return the new number of tokens."""
     first = rules.table[row, _CODES] + rules.table[row, _LENGTH]
     for index in range(first, first + rules.table[row, _COUNT]):
         size = np.int64(rules.known[index])
@@ -672,13 +674,16 @@ def _split_middle(
     rules: _Rules,
     scratch: Places,
 ) -> int:
-    """Write where tokens of ASCII between affixes end; return how many are there, or _UNKNOWN.
+    """Write where the tokens of an ASCII range between affixes end.
 
     Args:
         codes: Code points of a text.
         place: Where the range begins and ends, and how many tokens precede it.
         rules: The tables to look up.
-        scratch: Where ends and kinds of tokens are written.
+        scratch: Output: the ends and kinds of tokens.
+
+    Returns:
+        The new number of tokens, or _UNKNOWN.
     """
     start, end, count = place
     if _flags_of(codes, start, end, rules) & _SPECIAL:
@@ -714,7 +719,7 @@ def _split(  # noqa: C901  the loop of spaCy
     rules: _Rules,
     scratch: Places,
 ) -> int:
-    """Write where the tokens of a chunk of ASCII end, and return how many there are, or _UNKNOWN.
+    """Write where the tokens of an ASCII chunk end; return their number, or _UNKNOWN.
 
     The chunk is not in the table. The steps are those of Tokenizer._split_affixes and
     _attach_tokens of spaCy 3.8.
@@ -755,9 +760,9 @@ def _split(  # noqa: C901  the loop of spaCy
 
 @kernel
 def _chunk_end(codes: Codes, at: int, end: int, rules: _Rules) -> tuple[int, int]:
-    """Return where the chunk ends that begins at a place, and the classes of its characters.
+    """Return where the chunk that begins at a place ends, and the classes of its characters.
 
-    A chunk with no class but letters has only letters of ASCII.
+    A chunk with only the classes of letters consists of ASCII letters.
     """
     found = 0
     while at < end:
@@ -776,13 +781,13 @@ def _has_replaced(
     rules: _Rules,
     scratch: Places,
 ) -> bool:
-    """Return whether two of the tokens of a chunk of ASCII may belong to what is replaced.
+    """Return whether two adjacent tokens of an ASCII chunk may begin a replaced phrase.
 
     Args:
         codes: Code points of a text.
         place: Where the chunk begins, and how many tokens it has.
         rules: The tables to look up.
-        scratch: Where the tokens end.
+        scratch: The ends and kinds of tokens.
     """
     start, count = place
     for index in range(1, count):
@@ -804,13 +809,16 @@ def _read_chunk(
     rules: _Rules,
     scratch: Places,
 ) -> tuple[int, bool]:
-    """Write where the tokens of a chunk end; return how many, or _UNKNOWN, and if it is loose.
+    """Write where the tokens of a chunk end.
 
     Args:
         codes: Code points of a text.
         place: Where the chunk begins and ends, and the classes of its characters.
         rules: The tables to look up.
-        scratch: Where ends and kinds of tokens are written.
+        scratch: Output: the ends and kinds of tokens.
+
+    Returns:
+        The number of tokens, or _UNKNOWN; whether the chunk is loose.
     """
     start, end, kind = place
     row = _find(codes, start, end, rules)
@@ -844,13 +852,13 @@ def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to 
     Args:
         codes: Code points of texts.
         begins: Where each text begins.
-        stops: Where it ends.
+        stops: Where each text ends.
         rules: The tables to look up.
         scratch: Memory for the tokens of a text, int64[2, n].
-        starts: int64[len(codes)], takes where words begin.
-        ends: The same, takes where they end.
-        kinds: uint8[len(codes)], takes their kinds.
-        offsets: Takes where those of each text begin, from the second text on.
+        starts: Output, int64[len(codes)]: where words begin.
+        ends: Output, int64[len(codes)]: where words end.
+        kinds: Output, uint8[len(codes)]: the kinds of words.
+        offsets: Output: where the words of each text begin, from the second text on.
     """
     num_words = 0
     for text in range(len(begins)):
@@ -868,7 +876,7 @@ def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to 
                 group, group_words, unsure = start, num_words, False
             count, loose = _read_chunk(codes, (start, at, kind), rules, scratch)
             unsure |= loose
-            if linked and unsure:  # the chunks of the group are one
+            if linked and unsure:  # read the chunks of the group as one
                 num_words, start = group_words, group
                 row = _find(codes, start, at, rules)
                 count = _write_known(row, start, 0, rules, scratch) if row >= 0 else _UNKNOWN
@@ -887,7 +895,7 @@ def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to 
 
 @kernel
 def _is_link(codes: Codes, last: int, rules: _Rules) -> bool:
-    """Return whether a space links what ends with a character to what follows."""
+    """Return whether a single space links the chunk that ends at a place to the next chunk."""
     if codes[last + 1] != _BLANK:
         return False
     return bool(rules.borders[rules.numbers[codes[last]], rules.numbers[codes[last + 2]]] & _LINKED)

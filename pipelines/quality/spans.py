@@ -1,7 +1,7 @@
-"""Ranges of code points, text by text: what all rules are made of.
+"""Ranges of code points in texts, on which all rules are built.
 
-A metric is a sum, by text, of something that each of its words or lines is or is not. The few loops
-over characters are here and compiled; the rules themselves are arithmetic on columns.
+A metric counts, for each text, the words or lines that have some property. The few loops over
+characters are compiled kernels in this module; the rules themselves are arithmetic on columns.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,31 +32,31 @@ Floats: TypeAlias = npt.NDArray[np.float64]
 
 _LINE_FEED, _RETURN = ord("\n"), ord("\r")
 
-# Odd numbers with bits all over: 2**64 over the golden ratio, and FNV's prime for 64 bits mixed in.
+# Odd numbers with well-mixed bits: 2**64 divided by the golden ratio, and FNV's offset basis.
 _FACTOR, _SEED = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xCBF29CE484222325)
 _HALF, _ONE = np.uint64(32), np.uint64(1)
 
 
 class Characters:
-    """Code points of some texts; the last is a line feed in none of them."""
+    """The code points of some texts; the last one is a line feed that belongs to no text."""
 
     def __init__(self, codes: Codes, kinds: Kinds | None = None) -> None:
-        """Take the code points, uint32[n], and if they are known their kinds."""
+        """Make it from code points, uint32[n], and from their kinds if these are known."""
         self.codes = codes.view()
-        # numba compiles kernels again for arrays that can be written, and those of strings cannot.
+        # numba would compile kernels again for writable arrays; arrays of strings are read-only.
         self.codes.flags.writeable = False
         if kinds is not None:
             self.kinds = kinds
 
     @cached_property
     def kinds(self) -> Kinds:
-        """The class of each of them, uint8[n]: see characters.py."""
+        """The kinds of each character, uint8[n]; see characters.py."""
         kinds = np.empty(len(self.codes), np.uint8)
         _read_kinds(self.codes, kinds_of_characters(), kinds)
         return kinds
 
     def beginning(self, text: str, places: Places) -> Places:
-        """Return those of some places at which a text begins."""
+        """Return the places, out of some, at which a text begins."""
         places = places[(places >= 0) & (places + len(text) <= len(self.codes))]
         for at, character in enumerate(text):
             places = places[self.codes[places + at] == ord(character)]
@@ -65,33 +65,33 @@ class Characters:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """Ranges of characters, such as the words of texts."""
+    """Ranges of characters, such as the words of texts, grouped by text."""
 
     characters: Characters
     starts: Places
     """int64[n]: where each range begins."""
     ends: Places
-    """int64[n]: where it ends."""
+    """int64[n]: where each range ends."""
     offsets: Places
-    """int64[texts + 1]: the ranges of a text are those from its number here to the next one."""
+    """int64[texts + 1]: the index of the first range of each text, and the number of ranges."""
 
     def __getitem__(self, chosen: Flags) -> "Spans":
-        """Return some of the ranges."""
+        """Return the ranges whose flag is set."""
         offsets = cumsum_from_zero(chosen)[self.offsets]
         return Spans(self.characters, self.starts[chosen], self.ends[chosen], offsets)
 
     @property
     def lengths(self) -> Places:
-        """The characters of each range."""
+        """The number of characters in each range."""
         return self.ends - self.starts
 
     @property
     def counts(self) -> Places:
-        """The ranges of each text."""
+        """The number of ranges in each text."""
         return np.diff(self.offsets)
 
     def sums(self, values: Places | Flags) -> Places:
-        """Return by text the sum of a number of each range."""
+        """Return for each text the sum of the values of its ranges."""
         sums = np.zeros(len(self.offsets) - 1, np.int64)
         _add(values, self.offsets, sums)
         return sums
@@ -99,11 +99,11 @@ class Spans:
     # --- contents of each range
 
     def having(self, kinds: int) -> Flags:
-        """Return which ranges have a character of some kinds."""
+        """Return which ranges contain a character of one of the kinds."""
         return self._having(kinds, 0)
 
     def lacking(self, kind: int) -> Flags:
-        """Return which ranges have a character that is not of a kind."""
+        """Return which ranges contain a character that is not of this kind."""
         return self._having(kind, kind)
 
     def _having(self, wanted: int, turned: int) -> Flags:
@@ -112,17 +112,17 @@ class Spans:
         return found
 
     def first(self) -> Codes:
-        """Return the first character of each range, 0 of an empty one."""
+        """Return the first character of each range, 0 for an empty range."""
         return np.where(self.ends > self.starts, self.characters.codes[self.starts], np.uint32(0))
 
     def ending(self, kinds: int) -> Flags:
-        """Return which ranges end in a character of some kinds."""
+        """Return which ranges end with a character of one of the kinds."""
         last = self.characters.kinds[self.ends - 1]
         ended: Flags = (last & kinds > 0) & (self.ends > self.starts)
         return ended
 
     def ending_in(self, *texts: str) -> Flags:
-        """Return which ranges end in one of some texts."""
+        """Return which ranges end with one of the texts."""
         codes, found = self.characters.codes, np.zeros(len(self.starts), np.bool_)
         last = codes[self.ends - 1]
         for text in texts:
@@ -140,27 +140,27 @@ class Spans:
         return keys
 
     def repeating(self) -> Flags:
-        """Return which ranges equal an earlier one of their text."""
+        """Return which ranges equal an earlier range of the same text."""
         first, _ = first_occurrences(self.hashes(), self.offsets)
         return first < np.arange(len(first))
 
     def num_words(self) -> Places:
-        """Return by range the number of words that words() finds."""
+        """Return for each range the number of words that words() finds."""
         counts = np.empty(len(self.starts), np.int64)
         _count_words(self.characters.kinds, self.starts, self.ends, counts)
         return counts
 
     def strings(self) -> list[str]:
         """Return the content of each range."""
-        if 2 * self.lengths.sum() < len(self.characters.codes) - 1:  # decode no others
+        if 2 * self.lengths.sum() < len(self.characters.codes) - 1:  # decode only these
             return self.joined().strings()
         text = text_of(self.characters.codes)
         return [text[a:b] for a, b in zip(self.starts.tolist(), self.ends.tolist(), strict=True)]
 
-    # --- contents of ranges that ascend and do not touch, such as texts
+    # --- contents of ascending ranges with gaps between them, such as texts
 
     def runs(self, places: Places) -> "Spans":
-        """Return the runs of places side by side in each range, by range; places ascend."""
+        """Return the stretches of adjacent places, grouped by range; places ascend."""
         inside = self._inside(places)
         begin = np.diff(inside.starts, prepend=-2) > 1
         ends = inside.ends[np.roll(begin, -1)]
@@ -169,7 +169,7 @@ class Spans:
         )
 
     def lines(self) -> "Spans":
-        """Return the lines in each range, by range, as str.splitlines() does."""
+        """Return the lines of each range, grouped by range, as str.splitlines() does."""
         codes, kinds = self.characters.codes, self.characters.kinds
         offsets = np.zeros(len(self.starts) + 1, np.int64)
         most = len(self.starts) + np.count_nonzero(kinds & BREAK)
@@ -178,7 +178,7 @@ class Spans:
         return Spans(self.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
 
     def count(self, text: str) -> Places:
-        """Return by range how often a text is in it, which is one character or equal ones."""
+        """Return how often a text, which is one or more equal characters, occurs in each range."""
         if len(text) > 1:
             runs = self.runs(np.flatnonzero(self.characters.codes == ord(text[0])))
             return runs.sums(runs.lengths // len(text))
@@ -187,7 +187,7 @@ class Spans:
         return counts
 
     def between(self, dividers: "Spans") -> "Spans":
-        """Split these at dividers in the ranges, by range; parts may be empty."""
+        """Split the ranges at dividers in them, grouped by range; parts may be empty."""
         offsets = dividers.offsets + np.arange(len(dividers.offsets))
         starts, ends = np.empty((2, offsets[-1]), np.int64)
         behind = np.ones((2, offsets[-1]), np.bool_)
@@ -197,7 +197,7 @@ class Spans:
         return Spans(self.characters, starts, ends, offsets)
 
     def _inside(self, places: Places) -> "Spans":
-        """Return the places, which ascend, that are in each range, by range."""
+        """Return the places in each range, grouped by range; places ascend."""
         firsts, lasts = np.searchsorted(places, (self.starts, self.ends))
         offsets = cumsum_from_zero(lasts - firsts)
         inside = places[np.arange(offsets[-1]) + np.repeat(firsts - offsets[:-1], lasts - firsts)]
@@ -206,16 +206,16 @@ class Spans:
     # --- other ranges
 
     def stripped(self, kinds: int = SPACE) -> "Spans":
-        """Return the ranges without the characters of some kinds around them."""
+        """Return the ranges without characters of these kinds at either end."""
         starts, ends = self._stripped(kinds)
         return replace(self, starts=starts, ends=np.maximum(starts, ends))
 
     def stripped_before(self, kinds: int) -> "Spans":
-        """Return the ranges without the characters of some kinds at their beginning."""
+        """Return the ranges without characters of these kinds at the beginning."""
         return replace(self, starts=self._stripped(kinds)[0])
 
     def stripped_behind(self, kinds: int) -> "Spans":
-        """Return the ranges without the characters of some kinds at their end."""
+        """Return the ranges without characters of these kinds at the end."""
         return replace(self, ends=self._stripped(kinds)[1])
 
     def _stripped(self, kinds: int) -> tuple[Places, Places]:
@@ -224,17 +224,17 @@ class Spans:
         return starts, ends
 
     def words(self) -> "Spans":
-        """Return the words in each range, by range, as str.split() does."""
+        """Return the words of each range, grouped by range, as str.split() does."""
         kinds, offsets = self.characters.kinds, np.zeros(len(self.starts) + 1, np.int64)
         starts, ends = np.empty((2, len(kinds) // 2 + len(self.starts) + 1), np.int64)
         _find_words(kinds, self.starts, self.ends, starts, ends, offsets)
         return Spans(self.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
 
     def parts(self, *, feeds: int = 0) -> "Spans":
-        """Return the parts of each range, by range.
+        """Return the parts of each range between line feeds, grouped by range.
 
         Args:
-            feeds: The minimum number of line feeds that divide them; 0: each line feed does.
+            feeds: How many line feeds in a row divide parts, at least; 0: each line feed divides.
         """
         codes, offsets = self.characters.codes, np.zeros(len(self.starts) + 1, np.int64)
         most = len(self.starts) + np.count_nonzero(codes == _LINE_FEED)
@@ -243,11 +243,11 @@ class Spans:
         return Spans(self.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
 
     def without(self, starts: Places, ends: Places) -> tuple["Spans", Flags]:
-        """Return the ranges, which ascend, without parts of them, and which had such parts.
+        """Return the ranges without some parts, and which ranges have changed; ranges ascend.
 
         Args:
-            starts: Where the parts begin, ascending; each is in a range.
-            ends: Where they end.
+            starts: Where the parts begin, ascending; each part is in a range.
+            ends: Where the parts end.
         """
         codes, kinds, lasts = (
             column.copy() for column in (self.characters.codes, self.characters.kinds, self.ends)
@@ -256,10 +256,10 @@ class Spans:
         return replace(self, characters=Characters(codes, kinds), ends=lasts), lasts < self.ends
 
     def joined(self, *, feeds: int = 0) -> "Spans":
-        """Return the ranges one after the other, with their own characters.
+        """Return the ranges one after another, in a copy of their characters.
 
         Args:
-            feeds: The number of line feeds after each; there is one more behind the last.
+            feeds: The number of line feeds after each range; the last one gets one more.
         """
         ends = np.cumsum(self.lengths + feeds)
         starts = ends - feeds - self.lengths
@@ -269,7 +269,7 @@ class Spans:
 
 
 def texts_as_spans(texts: Sequence[str]) -> Spans:
-    """Return texts as a range each; the line feed after each is in none of them."""
+    """Return one range per text; the line feed after each text is outside of it."""
     codes = code_points("\n".join((*texts, "")))
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     ends = np.cumsum(lengths + 1) - 1
@@ -277,7 +277,7 @@ def texts_as_spans(texts: Sequence[str]) -> Spans:
 
 
 def words_as_spans(words: Iterable[Sequence[str]]) -> Spans:
-    """Return the words of each text back to back."""
+    """Return ranges for given words of each text, without gaps between them."""
     words = list(words)
     every = list(chain.from_iterable(words))
     places = cumsum_from_zero(np.fromiter(map(len, every), np.int64, len(every)))
@@ -286,12 +286,12 @@ def words_as_spans(words: Iterable[Sequence[str]]) -> Spans:
 
 
 def insert_spans(spans: Spans, others: Spans, texts: Places) -> Spans:
-    """Return ranges with those of other characters for some texts, of which there are none yet.
+    """Return ranges with further ranges for texts that have none, in further characters.
 
     Args:
         spans: The ranges.
-        others: The ranges of those texts.
-        texts: Their numbers, ascending.
+        others: The ranges to insert, grouped by text.
+        texts: The indices of their texts, ascending.
     """
     codes = np.concatenate((spans.characters.codes, others.characters.codes))
     shift, places = len(spans.characters.codes), np.repeat(spans.offsets[texts], others.counts)
@@ -322,14 +322,14 @@ def first_occurrences(keys: Keys, offsets: Places) -> tuple[Places, Places]:
 
 
 def cumsum_from_zero(values: Places | Flags) -> Places:
-    """Return the sums of the values before each value, and of all, int64[n + 1]."""
+    """Return int64[n + 1]: the sums of the values before each value, and of all values."""
     sums = np.zeros(len(values) + 1, np.int64)
     sums[1:] = values
     return sums.cumsum()
 
 
 def ratio(part: Places, whole: Places) -> Floats:
-    """Return part / whole; NaN where the whole is 0."""
+    """Return part / whole, and NaN where the whole is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(whole, part / whole, np.nan)
 
@@ -364,7 +364,7 @@ def _close_up(
     kinds: Kinds,
     stops: Places,
 ) -> None:
-    """Move what is behind parts of ranges to where they begin, and the ends of these ranges."""
+    """Remove parts of ranges by moving the characters after them, and the ends of the ranges."""
     index = 0
     for part in range(len(firsts)):
         while ends[index] <= firsts[part]:
@@ -382,7 +382,7 @@ def _close_up(
 def _find_kinds(
     kinds: Kinds, starts: Places, ends: Places, wanted: int, turned: int, found: Flags
 ) -> None:
-    """Mark ranges that have a character of wanted kinds, once the turned ones are inverted."""
+    """Mark ranges that contain a character of wanted kinds, after inverting the turned bits."""
     for index in range(len(starts)):
         for kind in kinds[starts[index] : ends[index]]:
             if (kind ^ turned) & wanted:
@@ -394,7 +394,7 @@ def _find_kinds(
 def _strip(
     kinds: Kinds, starts: Places, ends: Places, kind: int, firsts: Places, lasts: Places
 ) -> None:
-    """Move copies of the borders of ranges, each by itself, behind characters of some kinds."""
+    """Move the first and last borders of ranges, independently, past characters of a kind."""
     for index in range(len(starts)):
         while firsts[index] < ends[index] and kinds[firsts[index]] & kind:
             firsts[index] += 1
@@ -404,7 +404,7 @@ def _strip(
 
 @kernel
 def hash_of(codes: Codes) -> np.uint64:
-    """Return a hash of code points, good in its upper half."""
+    """Return a hash of code points; its upper half is well mixed."""
     key, other = _SEED ^ np.uint64(len(codes)), _FACTOR
     paired = len(codes) & ~3
     for at in range(0, paired, 4):
@@ -427,10 +427,10 @@ def _hash(codes: Codes, starts: Places, ends: Places, keys: Keys) -> None:
 def _find_words(
     kinds: Kinds, starts: Places, ends: Places, firsts: Places, lasts: Places, offsets: Places
 ) -> None:
-    """Write where words at spaces begin and end.
+    """Write where words between spaces begin and end.
 
-    Every place is written as the next beginning and the next end, and stays if it is one: nothing
-    depends on guessing how long words are, which is what takes a processor's time.
+    Every place is written as the next beginning and the next end, and is kept only if it is one: a
+    branch would be mispredicted too often.
     """
     begun = ended = 0
     for text in range(len(starts)):
@@ -456,10 +456,10 @@ def _find_lines(  # noqa: PLR0913, PLR0917  ranges, and where to write
     lasts: Places,
     offsets: Places,
 ) -> None:
-    """Write where lines begin and end; a carriage return and a line feed end one line."""
+    """Write where lines begin and end; a carriage return with a line feed is one line break."""
     count = 0
     for text in range(len(starts)):
-        # Indices of a slice that count up from 0 are known not to be negative, which saves much.
+        # numba knows that indices of a slice from 0 up are not negative, which saves much time.
         start, part = starts[text], kinds[starts[text] : ends[text]]
         first, after_return = 0, -1
         for at in range(len(part)):
@@ -529,7 +529,7 @@ def _count_words(kinds: Kinds, starts: Places, ends: Places, counts: Places) -> 
 @kernel
 def _number(keys: Keys, offsets: Places, slots: Places, first: Places, counts: Places) -> None:
     for text in range(len(offsets) - 1):
-        # As few as this text needs, so that they stay in the processor's cache.
+        # Only as many slots as this text needs, so that they stay in the CPU's cache.
         size = num_slots(offsets[text + 1] - offsets[text])
         mask = np.uint64(size - 1)
         for slot in range(size):
@@ -546,7 +546,7 @@ def _number(keys: Keys, offsets: Places, slots: Places, first: Places, counts: P
 
 @kernel
 def num_slots(num_keys: int) -> int:
-    """Return a number of slots for some keys: a power of two."""
+    """Return the number of slots of a hash table for some keys, a power of two."""
     slots = 4
     while slots < 2 * num_keys:
         slots *= 2

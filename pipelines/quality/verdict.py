@@ -1,4 +1,4 @@
-"""Which rule a text breaks first: a function of its language and its metrics alone."""
+"""The first rule that a text breaks, computed only from its language and its metrics."""
 
 from collections.abc import Mapping, Sequence
 
@@ -11,15 +11,15 @@ from pipelines.quality.profile import BELOW, Rule
 from shards.errors import UserError
 
 Metrics = Mapping[str, npt.NDArray[np.float32]]
-"""Columns of metrics, of equal length; NaN where one was not computed."""
+"""Columns of metrics, of equal length; NaN means that a metric was not computed."""
 
 
 def first_broken(rules: Sequence[Rule], metrics: Metrics) -> npt.NDArray[np.int16]:
     """Return for each row the index of the first rule that it breaks, -1 if it breaks none.
 
-    Metric and bound are compared as float32, so that stored metrics give the verdict of those just
-    computed: where the two differ by less than 6e-8 of themselves, the metric is at its bound and
-    breaks no rule. NaN on either side breaks nothing.
+    Metric and bound are compared as float32, so that stored metrics give the same verdicts as those
+    that were just computed: if the two differ by less than 6e-8 of their value, the metric equals
+    its bound and breaks no rule. NaN on either side breaks nothing.
     """
     num_rows = len(next(iter(metrics.values()))) if metrics else 0
     broken = np.full(num_rows, -1, np.int16)
@@ -34,7 +34,7 @@ def metric_columns(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Me
     """Return columns of a table as float32 arrays, with NaN for null.
 
     Raises:
-        UserError: the table lacks one, or the column "language".
+        UserError: The table lacks one of the columns, or the column "language".
     """
     missing = [name for name in (*names, "language") if name not in table.schema.names]
     if missing:
@@ -51,7 +51,7 @@ def metric_columns(table: pa.Table | pa.RecordBatch, names: Sequence[str]) -> Me
 def language_codes(
     column: pa.Array | pa.ChunkedArray,
 ) -> tuple[list[str | None], npt.NDArray[np.int32]]:
-    """Return the distinct strings of a column, and the index of each row's own; -1 for null."""
+    """Return the distinct strings of a column, and the index of each row's string; -1 for null."""
     column = _plain(column)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()

@@ -1,7 +1,7 @@
-"""The words of texts, as each profile counts them.
+"""Finds the words of texts, as each profile counts them.
 
-There are three ways to find them: white space; jieba's accurate mode for Chinese; spaCy's English
-rules, which datatrove uses. The last two are loaded when they are first used.
+Words are separated by white space, or found by jieba's accurate mode (Chinese) or by spaCy's
+English rules, which datatrove uses. jieba and spaCy are loaded when they are first used.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -12,22 +12,22 @@ from pipelines.quality.spacy_words import SpacyWords
 from pipelines.quality.spans import Places, Spans, words_as_spans
 
 CHINESE = frozenset({"zh", "yue", "wuu"})
-"""Languages (labels of lid.176) that jieba splits into words; datatrove has the same three."""
+"""The languages (labels of lid.176) that jieba splits into words, as in datatrove."""
 
 UNSPACED = CHINESE | {"bo", "ja", "km", "lo", "my", "th"}
-"""Languages written without spaces between words."""
+"""The languages that are written without spaces between words."""
 
 ENGLISH = "en"
 
 SPACES, DATATROVE = "spaces", "datatrove"
-"""Ways to count words: str.split() (jieba for Chinese); spaCy for English, jieba for Chinese."""
+"""The kinds of words: as by str.split(), or spaCy's in English; jieba's in Chinese for both."""
 
 WordSplitter = Callable[[Spans], Spans]
-"""From texts to their words, none of them empty or with white space at its ends."""
+"""Maps texts to their words, which are stripped of white space and not empty."""
 
 
 class WordLibraries:
-    """The libraries that find words, loaded in this process when they are first used."""
+    """The libraries that find words; a process loads each one when it is first used."""
 
     @cached_property
     def _jieba(self) -> JiebaWords:
@@ -38,31 +38,31 @@ class WordLibraries:
         return SpacyWords()
 
     def chinese_words(self, texts: Spans) -> Spans:
-        """Return the words of Chinese texts by jieba."""
+        """Return the words that jieba finds in Chinese texts."""
         return self._jieba.words(texts)
 
     def english_words(self, texts: Spans) -> Spans:
-        """Return the words of English texts by spaCy's rules."""
+        """Return the words of English texts according to spaCy's rules."""
         return self._spacy.words(texts)
 
     def num_sentences(self, lines: Sequence[str]) -> Places:
-        """Return the number of sentences in each line by spaCy's rules for English."""
+        """Return the number of sentences in each line according to spaCy's rules for English."""
         return self._spacy.num_sentences(lines)
 
 
 def word_splitters(
-    language: str, libraries: WordLibraries, own: Callable[[str], list[str]] | None = None
+    language: str, libraries: WordLibraries, custom: Callable[[str], list[str]] | None = None
 ) -> Mapping[str, WordSplitter]:
-    """Return the functions that find the words of texts, by the way to count them.
+    """Return the functions that find the words of texts, by kind of words.
 
     Args:
         language: The label of lid.176.
-        libraries: Those of this process.
-        own: A splitter of the user's, which finds the words whatever the way.
+        libraries: The libraries of this process.
+        custom: A custom word splitter, which finds the words of all kinds.
     """
-    if own is not None:
+    if custom is not None:
         return dict.fromkeys(
-            (SPACES, DATATROVE), lambda texts: words_as_spans(map(own, texts.strings()))
+            (SPACES, DATATROVE), lambda texts: words_as_spans(map(custom, texts.strings()))
         )
     if language in CHINESE:
         return dict.fromkeys((SPACES, DATATROVE), libraries.chinese_words)

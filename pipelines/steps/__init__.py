@@ -1,1 +1,1 @@
-"""The steps between a record and its tokens: each a function of a batch of documents."""
+"""The steps that turn documents into tokens; each step is a function of a batch of documents."""

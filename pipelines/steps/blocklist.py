@@ -1,10 +1,10 @@
-"""Unwanted URLs, by domain or by the beginning of their path.
+"""Drops documents from unwanted URLs, which are listed by domain or by the beginning of the path.
 
-A list is plain text with an entry on each line, like the files `domains` and `urls` in the folders
-of UT1 (Toulouse). Lines that begin with # are comments, and so is what follows a space and #:
+A list is plain text with one entry per line, like the files `domains` and `urls` in the folders of
+UT1 (Toulouse). Lines that begin with # are comments, and so is any text after a space and #:
 
-    example.com              the domain and all below it: www.example.com, a.b.example.com
-    example.com/shop         that page and all below it: /shop, /shop/1, /shop?page=2; not /shopping
+    example.com              the domain and its subdomains: www.example.com, a.b.example.com
+    example.com/shop         the page and all below it: /shop, /shop/1, /shop?page=2; not /shopping
     192.0.2.7                an address
 
 In entries and URLs alike, scheme, user, port, a leading `www.` before a path, a final dot or slash,
@@ -40,15 +40,15 @@ _ADDRESS = re.compile(r"[0-9.]+|\[.*")
 
 @dataclass(frozen=True, kw_only=True)
 class Blocklist:
-    """Entries as hashes of 8 bytes, so that five million of them fit in every worker."""
+    """Entries as hashes of 8 bytes, so that five million entries fit into every worker."""
 
     entries: np.ndarray
     """uint64, sorted, distinct."""
     fingerprint: str
-    """SHA-256 of the entries, in hexadecimal: the same for the same entries in any order."""
+    """SHA-256 of the entries, in hexadecimal; their order does not matter."""
 
     def blocked(self, urls: Sequence[str]) -> np.ndarray:
-        """Return whether each URL falls under an entry (bool[urls]); an empty URL does not."""
+        """Return whether an entry blocks each URL (bool[urls]); empty URLs are never blocked."""
         keys_by_url = [list(_keys(url)) for url in urls]
         hashes = _hashes(key for keys in keys_by_url for key in keys)
         places = np.minimum(np.searchsorted(self.entries, hashes), len(self.entries) - 1)
@@ -59,26 +59,26 @@ class Blocklist:
 
 
 def load_blocklist(paths: Sequence[str]) -> Blocklist:
-    """Return the entries of some files, which may also be compressed, folders, globs or URLs.
+    """Return the entries of files; paths may also be compressed files, folders, globs or URLs.
 
     Raises:
-        UserError: A file cannot be read, a line is no entry, or there is no entry at all.
+        UserError: A file cannot be read, a line is not an entry, or there are no entries.
     """
     input_format = InputFormat(format="lines", text_fields=("text",))
     lines = (_line(path, item) for path, item in read_rule_files(paths, input_format))
     entries = np.unique(_hashes(entry for entry in lines if entry))
     if not len(entries):
         raise UserError(
-            f"{', '.join(paths)}: no entries. Each line should hold a domain (example.com) or the "
-            "beginning of a URL (example.com/shop)."
+            f"{', '.join(paths)}: no entries. Each line should contain a domain (example.com) or "
+            "the beginning of a URL (example.com/shop)."
         )
     digest = hashlib.sha256(entries.astype("<u8").tobytes()).hexdigest()
     return Blocklist(entries=entries, fingerprint=digest)
 
 
 def _line(path: str, item: Record | Damage) -> str:
-    """Return the key of a line's entry, "" for a comment."""
-    # Lists collected from everywhere have lines that are not UTF-8: these are read as Latin-1.
+    """Return the key of the entry in a line; "" for a comment."""
+    # Lists from many sources contain lines that are not UTF-8; these are read as Latin-1.
     text = item.raw.decode("latin-1") if isinstance(item, Damage) else str(item.value["text"])
     entry = text.partition(" #")[0].partition("\t#")[0].strip()
     if not entry or entry.startswith("#"):
@@ -86,21 +86,21 @@ def _line(path: str, item: Record | Damage) -> str:
     site, page = _parts(entry.removeprefix("*."))
     if not site or re.search(r"[\s*|^]", entry.removeprefix("*.")):
         raise UserError(
-            f"{path}: {entry[:80]!r} at byte {item.offset} is no entry of a blocklist. Each line "
-            "should hold a domain (example.com) or the beginning of a URL (example.com/shop) and "
-            "nothing else; rules of ad blockers and hosts files have to be rewritten."
+            f"{path}: {entry[:80]!r} at byte {item.offset} is not an entry of a blocklist. Each "
+            "line should contain only a domain (example.com) or the beginning of a URL "
+            "(example.com/shop); convert the rules of ad blockers and hosts files first."
         )
     return site.removeprefix("www.") + page if page else site
 
 
 def has_site(url: str) -> bool:
-    """Return whether a text is the address of a site that an entry may block."""
+    """Return whether a text is a URL that an entry could block."""
     site, _ = _parts(url)
     return _SITE.fullmatch(site) is not None
 
 
 def _keys(url: str) -> Iterator[str]:
-    """Yield every entry that would block a URL."""
+    """Yield the key of every entry that would block a URL."""
     site, page = _parts(url)
     if not site:
         return
@@ -116,7 +116,7 @@ def _keys(url: str) -> Iterator[str]:
 
 
 def _parts(url: str) -> tuple[str, str]:
-    """Return site and page of a URL in the form compared; a page begins with / or is empty."""
+    """Return the normalized site and page of a URL; the page begins with / or is empty."""
     match = _URL.match(url.strip())
     site, page = (match["site"], match["page"]) if match else ("", "")
     site = site.rpartition("@")[2].lower()
@@ -132,7 +132,7 @@ def _parts(url: str) -> tuple[str, str]:
 def _ascii(site: str) -> str:
     try:
         return site.encode("idna").decode()
-    except UnicodeError:  # such a name cannot be registered; it is compared as it is
+    except UnicodeError:  # such a name cannot be registered; compare it unchanged
         return site
 
 
@@ -145,7 +145,7 @@ def _hashes(keys: Iterator[str]) -> np.ndarray:
 
 
 class BlockStep(Step):
-    """Drops documents whose column url matches an entry of a list."""
+    """Drops documents whose URL matches an entry of a blocklist."""
 
     name = "block"
     reasons = (BLOCKED,)
@@ -155,17 +155,17 @@ class BlockStep(Step):
         """Load the list.
 
         Args:
-            paths: Files of domains and URL prefixes, as --url-blocklist takes them.
+            paths: Files of domains and URL prefixes, as in --url-blocklist.
 
         Raises:
-            UserError: As load_blocklist.
+            UserError: The list cannot be loaded; see load_blocklist.
         """
         self._blocklist = load_blocklist(paths)
         self.fingerprints = {"url_blocklist": self._blocklist.fingerprint}
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
-        """Drop documents from blocked addresses."""
+        """Drop documents from blocked URLs."""
         if "url" not in batch.schema.names:
-            raise UserError("--url-blocklist needs a corpus whose records have a url")
+            raise UserError("--url-blocklist needs a corpus with a column url")
         urls = [as_text(url) for url in batch["url"].to_pylist()]
         return FilterResult(batch, reasons_where(self._blocklist.blocked(urls), BLOCKED))

@@ -1,16 +1,16 @@
-"""The probability of a label by a fastText classifier, such as those that tell good pages.
+"""Scores texts by the probability of a label of a fastText classifier, such as a quality model.
 
     --classifier FILE:LABEL>=0.4        zh=FILE:LABEL>=0.4        FILE:LABEL
 
 A text becomes one line, as for DCLM's classifiers (https://github.com/mlfoundations/dclm,
-baselines/mappers/enrichers/quality_prediction_enrichers_calc_fasttext.py): its lines, without the
-white space around all of them, joined by spaces. The figure is the probability that fastText's own
-C++ code gives the label, whatever the model's loss; it adds 0.00001 to each before it takes the
-logarithm, which is left in, and what is above 1 then is cut.
+baselines/mappers/enrichers/quality_prediction_enrichers_calc_fasttext.py): the text is stripped,
+and its lines are joined by spaces. The score is the probability that fastText's own C++ code
+computes, for any loss of the model. fastText adds 0.00001 to each probability before it takes the
+logarithm; this is kept, and values above 1 become 1.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 
@@ -32,77 +32,69 @@ _MAX_NAMED = 10
 
 
 def line_of(text: str) -> str:
-    """Return the line that a classifier reads of a text; a model should be trained on the same."""
+    """Return a text as the line that a classifier reads, and that models are trained on."""
     return " ".join(text.strip().splitlines())
 
 
 def metric_of(label: str) -> str:
-    """Return the name of a label's metric, without the classifier's."""
+    """Return the name of a label's metric, without the name of the classifier."""
     return _ODD.sub("_", label.removeprefix(_PREFIX))
 
 
 class QualityClassifier:
-    """A loaded classifier."""
+    """A loaded fastText classifier."""
 
     def __init__(self, path: Path) -> None:
-        """Load it.
+        """Load the classifier.
 
         Raises:
-            UserError: the file is missing, damaged or another one; no fastText is installed.
+            UserError: The file is missing, damaged or not a classifier; or fastText is missing.
         """
         self._model, file = load_library(path, wanted=_WANTED)
         self.fingerprint = file_hash(path)
         """SHA-256 of the file."""
         self.labels = file.labels
-        """As the model has them, most of them with the prefix `__label__`."""
-        self._answers = lru_cache(maxsize=1)(self._answered)  # several labels of the same texts
+        """The labels as in the model, usually with the prefix `__label__`."""
+        # Cached because several labels of the same texts may be requested.
+        self._predictions = lru_cache(maxsize=1)(self._predict)
 
     def probabilities(self, label: str, texts: Sequence[str]) -> list[float]:
-        """Return the probability of a label; NaN where the model knows no word of a text.
+        """Return the probability of a label; NaN if the model knows no word of a text.
 
-        A model with hierarchical softmax leaves out labels below 0.00001: they have 0.
+        A model with hierarchical softmax omits labels below 0.00001: their probability is 0.
         """
-        answers = self._answers(tuple(texts))
-        return [answer.get(label, 0.0) if answer else np.nan for answer in answers]
+        predictions = self._predictions(tuple(texts))
+        return [scores.get(label, 0.0) if scores else np.nan for scores in predictions]
 
-    def _answered(self, texts: Sequence[str]) -> list[dict[str, float]]:
+    def _predict(self, texts: Sequence[str]) -> list[dict[str, float]]:
         """Return the probabilities of each text by label."""
         # fastText reads lines, whose final line break counts as a word.
-        lines = map(line_of, texts)
-        answers = [
+        predictions = [
             self._model.predict(f"{line}\n", _ALL_LABELS, 0.0, "strict") if line else ()
-            for line in lines
+            for line in map(line_of, texts)
         ]
-        return [{label: min(score, 1.0) for score, label in answer} for answer in answers]
+        return [{label: min(score, 1.0) for score, label in each} for each in predictions]
 
 
 class ClassifierScorer(Scorer):
-    """The classifiers of a run, by language; columns are classifier.LABEL.
+    """The classifiers of a run, by language; their columns are classifier.LABEL.
 
-    A source is a file and a label, as its model has it.
+    The module's docstring shows specs. A source is a file and a label of its model.
     """
 
     family, valid = FAMILY, (0.0, 1.0)
     conflict = (
-        f": another model of the same language gives {FAMILY}.{{metric}} already ({{file}}). A "
-        "label is taken from one model only; train one of them with another name for it."
+        f": another model of the same language already gives {FAMILY}.{{metric}} ({{file}}). "
+        "Only one model may have this label: train one of the models with another label."
     )
-
-    def __init__(self, specs: Iterable[str], overrides: Sequence[str] = ()) -> None:
-        """Load the models; `specs` as in the module's docstring, `overrides` as --threshold.
-
-        Raises:
-            UserError: a spec, a label or a file is none, or a bound is given twice.
-        """
-        self._loaded: dict[Path, QualityClassifier] = {}
-        super().__init__(specs, overrides)
 
     def _load(self, spec: ScorerSpec) -> ModelMetric:
         name, colon, label = spec.source.rpartition(":")
         if not (name and colon and label):
             raise UserError(f'"{spec.text}" names no label. {_WRITE}.')
         path = Path(name)
-        model = self._loaded.get(path) or self._loaded.setdefault(path, QualityClassifier(path))
+        model = self.models.get((path,)) or QualityClassifier(path)
+        self.models[(path,)] = model
         found = _find_label(label, model, path)
         return ModelMetric(
             metric=metric_of(found),

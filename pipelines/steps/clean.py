@@ -1,10 +1,9 @@
-"""Repairs of text: mojibake, HTML entities, control characters; nothing else is touched.
+"""Repairs mojibake, HTML entities and control characters in texts, and changes nothing else.
 
-The rules are ftfy's, with the settings that datatrove and NeMo publish. ftfy looks at each line
-several times, so it only gets the lines that it could change: those that hold one of a few
-sequences (`_SUSPECT`) or an entity (`_ENTITY`), without which it changes nothing. Full-width
-punctuation, curly quotes, ligatures, line breaks and ideographic spaces stay as they are: Chinese
-and typeset English are written with them.
+The rules are ftfy's, with the settings that datatrove and NeMo publish. ftfy reads each line
+several times, so it only gets the lines that it may change: those with one of a few sequences
+(`_SUSPECT`) or an entity (`_ENTITY`). Full-width punctuation, curly quotes, ligatures, line breaks
+and ideographic spaces are kept, since Chinese and typeset English are written with them.
 """
 
 import itertools
@@ -27,7 +26,7 @@ from pipelines.steps.step import Step, reasons_where
 EMPTY = "empty"
 
 SEGMENT_CHARACTERS = 16_384
-"""The maximum length of a part of a line in which mojibake is judged and repaired."""
+"""Longer lines are repaired in parts of this length."""
 
 CONFIG = ftfy.TextFixerConfig(
     unescape_html=False,
@@ -47,11 +46,11 @@ CONFIG = ftfy.TextFixerConfig(
     max_decode_length=SEGMENT_CHARACTERS,
     explain=False,
 )
-"""As set by datatrove's FTFYFormatter and NeMo's UnicodeReformatter, except for entities and escape
-sequences, which are ours."""
+"""The settings of datatrove's FTFYFormatter and NeMo's UnicodeReformatter, except that entities and
+escape sequences are replaced by this module."""
 
-# Every alternative of ftfy.badness.BADNESS_RE needs one of these, and clean prose hardly ever has
-# one: a character that is bad alone; a symbol next to any other character of mojibake; an accented
+# Every alternative of ftfy.badness.BADNESS_RE needs one of the following, which clean prose rarely
+# has: a character that is bad alone; a symbol next to any other character of mojibake; an accented
 # letter (or a Cyrillic or Greek one of Windows-1251 and -1253 mojibake) next to a quotation mark or
 # before an accented capital; an accented capital after a small letter.
 _ANY = "".join(MOJIBAKE_CATEGORIES.values())
@@ -77,7 +76,7 @@ _SUSPECT = re.compile(
     re.DOTALL | re.VERBOSE,
 )
 _ENTITY = re.compile(HTML_ENTITY_RE.pattern)
-# In ASCII text only control characters matter, and bytes find them faster than a pattern.
+# In ASCII text only control characters matter; searching bytes is faster than a pattern.
 _ASCII_CONTROLS = bytes(code for code in CONTROL_CHARS if chr(code).isascii())
 _CONTROLS = re.compile(f"[{_CONTROL}]")
 
@@ -87,13 +86,13 @@ _ESCAPES = re.compile(
                    | [ -/]+ [0-~] ) )+""",
     re.VERBOSE,
 )
-"""Sequences that terminals obey (ECMA-48)."""
+"""Control sequences of terminals (ECMA-48)."""
 _SEPARATORS = {0x0B: "\n", 0x1C: " ", 0x1D: " ", 0x1E: " ", 0x1F: " "}
-"""Replacements of control characters that separate words: a vertical tab, and separators."""
+"""Replacements of control characters that separate words or lines."""
 
 
 def clean(text: str, level: str = REPAIR) -> str:
-    """Return a text as cleaned at a level of LEVELS."""
+    """Return a text cleaned at one of the LEVELS."""
     if level == REPAIR:
         return repair(text)
     return without_controls(text) if level == WHITESPACE else text
@@ -102,16 +101,16 @@ def clean(text: str, level: str = REPAIR) -> str:
 def without_controls(text: str) -> str:
     """Return a text without control characters and escape sequences of terminals.
 
-    White space replaces those that part words; tabs, line breaks and form feeds stay.
+    White space replaces those between words; tabs, line breaks and form feeds are kept.
     """
-    if not _has_control(text):
+    if not _has(_CONTROLS, text):
         return text
     text = _ESCAPES.sub(_gap, text).translate(_SEPARATORS)
     return remove_control_chars(text)
 
 
 def _gap(escapes: re.Match[str]) -> str:
-    """Return the replacements of escape sequences: a space between words, nothing elsewhere."""
+    """Return the replacement of escape sequences: a space between words, "" elsewhere."""
     text, start, end = escapes.string, escapes.start(), escapes.end()
     return " " if text[start - 1 : start].isalnum() and text[end : end + 1].isalnum() else ""
 
@@ -119,11 +118,11 @@ def _gap(escapes: re.Match[str]) -> str:
 def repair(text: str) -> str:
     """Return a text with mojibake, entities and control characters repaired.
 
-    Entities are unescaped once, and only in prose: in text before the first "<" that holds neither
-    code nor markup.
+    Entities are unescaped once, and only in prose: before the first "<" of a text that contains
+    neither code nor markup.
     """
     prose = _end_of_prose(text) if "&" in text else 0
-    if not (prose or _has_suspect(text)):
+    if not (prose or _has(_SUSPECT, text)):
         return text
     pieces: list[str] = []
     done = 0
@@ -138,18 +137,18 @@ def repair(text: str) -> str:
 
 
 def _end_of_prose(text: str) -> int:
-    """Return up to where entities are unescaped, 0 if none is to be."""
+    """Return where the text ends in which entities are unescaped; 0 if none are."""
     end = text.find("<") if "<" in text else len(text)
     entity = _first(_ENTITY, text, 0, end)
     return end if entity < end and not holds_code(text) else 0
 
 
 def cleaned(texts: pa.Array, levels: Sequence[str] | None = None) -> tuple[pa.Array, np.ndarray]:
-    """Return a column of large_string cleaned, and which texts that changed (bool[n]).
+    """Return a column of large_string after cleaning, and which texts have changed (bool[n]).
 
     Args:
         texts: The column.
-        levels: The level of each text; None: REPAIR.
+        levels: The level of each text; None means REPAIR for all.
     """
     before = texts.to_pylist()
     after = list(map(clean, before, levels)) if levels else list(map(repair, before))
@@ -163,7 +162,7 @@ def cleaned(texts: pa.Array, levels: Sequence[str] | None = None) -> tuple[pa.Ar
 
 
 def are_blank(texts: pa.Array) -> np.ndarray:
-    """Return which texts of a column of large_string hold only white space (bool[n])."""
+    """Return which texts of a column of large_string are empty or white space (bool[n])."""
     data, offsets = utf8(texts)
     starts, ends = offsets[:-1], offsets[1:]
     blank: np.ndarray = starts == ends
@@ -177,20 +176,15 @@ _SPACE_STARTS = np.zeros(256, bool)
 _SPACE_STARTS[[chr(code).encode()[0] for code in range(0xD800) if chr(code).isspace()]] = True
 
 
-def _has_control(text: str) -> bool:
+def _has(pattern: re.Pattern[str], text: str) -> bool:
+    """Return whether a text has a match; of ASCII both patterns match control characters only."""
     if text.isascii():
         return len(text.encode("ascii").translate(None, _ASCII_CONTROLS)) < len(text)
-    return _CONTROLS.search(text) is not None
-
-
-def _has_suspect(text: str) -> bool:
-    if text.isascii():
-        return len(text.encode("ascii").translate(None, _ASCII_CONTROLS)) < len(text)
-    return _SUSPECT.search(text) is not None
+    return pattern.search(text) is not None
 
 
 def _suspect_lines(text: str, prose: int) -> Iterator[tuple[int, int]]:
-    """Yield where each line that ftfy might change starts and ends, line break included."""
+    """Yield the start and end of each line that ftfy may change, with its line break."""
     suspect = _first(_SUSPECT, text, 0, len(text))
     entity = _first(_ENTITY, text, 0, prose)
     end = 0
@@ -210,7 +204,7 @@ def _first(pattern: re.Pattern[str], text: str, start: int, end: int) -> int:
 
 
 class CleanStep(Step):
-    """Repairs the Unicode of each text and marks where that changed it; drops empty texts."""
+    """Cleans each text and marks the texts that have changed; drops empty texts."""
 
     name = "clean"
     reasons = (EMPTY,)
@@ -220,7 +214,7 @@ class CleanStep(Step):
         """Make the step.
 
         Args:
-            level: One of LEVELS for all texts; "": that of each text, in a column CLEAN, or REPAIR.
+            level: One of LEVELS for all texts; "" to use the column CLEAN, or REPAIR without it.
         """
         self._level = level
 
@@ -241,6 +235,6 @@ class CleanStep(Step):
 def _with_cleaned(
     batch: pa.RecordBatch, name: str, levels: Sequence[str] | None
 ) -> tuple[pa.RecordBatch, np.ndarray]:
-    """Return the batch with a column of text cleaned, and which rows changed."""
+    """Return the batch with a cleaned column of text, and which rows have changed."""
     column, changed = cleaned(batch[name], levels)
     return batch.set_column(batch.schema.get_field_index(name), name, column), changed

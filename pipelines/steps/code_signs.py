@@ -1,7 +1,7 @@
-"""Whether a text holds code or markup, in which entities such as &amp; are meant as they are.
+"""Recognizes code and markup, in which entities such as &amp; must not be unescaped.
 
-Only texts with entities are checked. Unescaping too little leaves an &amp; in a sentence,
-unescaping too much breaks a program, so one sign is enough.
+Only texts with entities are checked. One sign of code is enough: unescaping too little leaves an
+&amp; in a sentence, but unescaping too much breaks a program.
 """
 
 import re
@@ -12,7 +12,7 @@ _START, _END = r"^[ \t]*", r"[ \t]*$"
 
 _SIGNS: Mapping[str, str] = {
     "<": r"</?[A-Za-z][^<>\n]{0,300}> | <!(?:--|[A-Z\[]) | <\?(?:php|xml)",
-    # A tag that is escaped: not an address, as in &lt;ann@example.org&gt;.
+    # An escaped tag, but not an address as in &lt;ann@example.org&gt;.
     "&": r"""&(?:lt|LT|\#60|\#x3[cC]);[/!?]?[A-Za-z][\w:-]*
              (?:[ /](?:(?!&lt;)[^\n]){0,300}?)?&(?:gt|GT|\#62|\#x3[eE]);""",
     '"&': rf'"(?:{_ENTITY})+"',
@@ -64,7 +64,7 @@ _SIGNS: Mapping[str, str] = {
     "$ ": rf"{_START}\$[ ](?:\./)?[a-z][\w.-]*(?:[ ]|$)",
     "SELECT ": r"\bSELECT[ ][^\n]+[ ]FROM[ ]",
 }
-"""The patterns that decide, by a string that the text has to contain."""
+"""The patterns of code; each is only searched in texts that contain its key."""
 
 _PATTERNS = {
     needle: re.compile(pattern, re.MULTILINE | re.VERBOSE | re.ASCII)
@@ -73,5 +73,5 @@ _PATTERNS = {
 
 
 def holds_code(text: str) -> bool:
-    """Return whether a text holds code or markup, or is about it."""
+    """Return whether a text contains code or markup, or describes it."""
     return any(needle in text and pattern.search(text) for needle, pattern in _PATTERNS.items())

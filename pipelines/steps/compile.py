@@ -1,8 +1,8 @@
-"""Compile all kernels, as an image is made: containers then start with them.
+"""Compiles all kernels while an image is built, so that containers start with compiled kernels.
 
     python -m pipelines.steps.compile
 
-Elsewhere the first run that needs one compiles it, for all processes of the machine.
+On other machines the first run that needs a kernel compiles it, for all processes of the machine.
 """
 
 import sys
@@ -23,17 +23,17 @@ from shards.console import run_module
 
 @dataclass(frozen=True, kw_only=True)
 class Compile(Command):
-    """Compile all kernels, as an image is made: containers then start with them."""
+    """Compile all kernels, for containers that start from an image."""
 
     STOPPED = "the kernels compiled so far are kept"
 
     def run(self) -> None:
-        """Compile what is not yet compiled and print how long it took."""
+        """Compile the missing kernels and print how long it took."""
         print_line(compile_all())
 
 
 def compile_all() -> str:
-    """Compile what is not yet compiled on this machine, and say how long it took."""
+    """Compile the kernels that this machine lacks, and return a line with the time it took."""
     started = time.process_time()
     with TemporaryDirectory() as folder:
         benchmark = Path(folder) / "benchmark.txt"
@@ -44,7 +44,7 @@ def compile_all() -> str:
 
 
 def _runs(benchmark: Path) -> Iterator[Options]:
-    """Yield the options of runs that between them need every kernel."""
+    """Yield the options of runs that together need every kernel."""
     for language, dedup in (("en", "exact"), ("zh", "minhash")):
         for profile in PROFILES:
             if profile.supports(language):

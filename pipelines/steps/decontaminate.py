@@ -108,7 +108,7 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     """
     if n < 1:
         raise UserError(f"N-grams of {n} words do not exist: give at least 1, for example 13.")
-    input_format = InputFormat()  # a table is read whole, whatever its columns are
+    input_format = InputFormat()  # all columns of a table are read
     texts = [
         text for path, item in read_rule_files(paths, input_format) for text in _texts(path, item)
     ]

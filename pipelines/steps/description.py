@@ -1,4 +1,4 @@
-"""Describes a chain for the driver, so that only the workers load its models."""
+"""Describes the steps of a run for the driver, so that only workers load models."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,26 +15,26 @@ from shards.manifest import TokenizerEntry
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepsInfo:
-    """A chain without its models."""
+    """The facts about the steps of a run that the driver needs."""
 
     fingerprints: Mapping[str, Any]
-    """Fingerprints of files and models, instead of the options that are their paths."""
+    """The fingerprints of files and models, which replace the options that name their paths."""
     library_versions: Mapping[str, str]
     """The libraries that affect bytes, with their versions."""
     tokenizer: TokenizerEntry
     vocabulary: pa.Table
-    """The vocabulary that shards.vocabulary writes."""
-    steps: Sequence[str]
+    """The table of shards.vocabulary."""
+    names: Sequence[str]
     """The names of the steps, in order."""
     unused_end: str
-    """The piece that ends a text for the tokenizer, where another token ends documents here."""
+    """The tokenizer's own end-of-text piece, if another token ends documents; else ""."""
 
 
 def describe_run(arguments: tuple[Options, str]) -> StepsInfo:
-    """Return the description of a run's chain; this process keeps the chain for the run's items.
+    """Return the facts about a run's steps; this process keeps the steps for the run's items.
 
     Args:
-        arguments: Those of `load_steps`: options, run.
+        arguments: The options and the run, as for `load_steps`.
 
     Raises:
         UserError: A model cannot be loaded.
@@ -46,13 +46,13 @@ def describe_run(arguments: tuple[Options, str]) -> StepsInfo:
         library_versions=pipeline.library_versions,
         tokenizer=tokenizer_entry(options.tokenizer, pipeline.tokenizer),
         vocabulary=pipeline.tokenizer.vocabulary(),
-        steps=[step.name for step in pipeline.steps],
+        names=[step.name for step in pipeline.steps],
         unused_end=pipeline.tokenizer.unused_end,
     )
 
 
 def tokenizer_entry(spec: str, tokenizer: Tokenizer) -> TokenizerEntry:
-    """Return the manifest's entry of a tokenizer."""
+    """Return the entry of a tokenizer in the manifest."""
     kind, _, name = spec.partition(":")
     return TokenizerEntry(
         spec=kind,

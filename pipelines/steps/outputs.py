@@ -1,6 +1,6 @@
-"""The outputs of a judging transform: three collections of record batches, and counters.
+"""The outputs of a transform that judges texts: three collections of record batches, and counters.
 
-The counters have the names of those of the commands' own items.
+The counters have the same names as those of the commands.
 """
 
 from collections.abc import Collection, Iterable, Iterator
@@ -26,54 +26,54 @@ from shards.errors import UserError
 
 
 class FilterOutputs(NamedTuple):
-    """The outputs of a transform that judges; each is a PCollection of record batches."""
+    """The outputs of a transform that judges texts, each a PCollection of record batches."""
 
     kept: Any
-    """The rows that stay, with the transform's columns added."""
+    """The rows that are kept, with the columns that the transform adds."""
     dropped: Any
-    """The rows that a rule leaves out, with a column `reason`."""
+    """The rows that a rule drops, with a column `reason`."""
     quarantined: Any
     """The rows that cannot be read or used, with the columns `reason` and `raw`."""
 
 
 class CorpusOutputs(NamedTuple):
-    """The outputs of ReadCorpus: as of FilterOutputs, and a record of each split that was read."""
+    """The outputs of ReadCorpus: those of FilterOutputs, and a record of each split."""
 
     kept: Any
     dropped: Any
     quarantined: Any
     splits: Any
-    """Records for the dataset's list of inputs: hand the whole to WriteDataset(dropped=[…])."""
+    """Records for the dataset's list of inputs: pass all outputs to WriteDataset(dropped=[…])."""
 
 
 class BatchTransform(beam.PTransform[PCollection[pa.RecordBatch], Any]):
     """A transform of one collection of batches."""
 
     def __ror__(self, left: Any, label: str | None = None) -> Any:
-        """Take the collection; the outputs of another transform are three."""
+        """Apply the transform; refuse several outputs of another transform."""
         if isinstance(left, FilterOutputs | CorpusOutputs):
             raise UserError(
-                f"{label or type(self).__name__} was given all outputs of a transform at once: "
-                "give it those that stay, as in … .kept | …"
+                f"{label or type(self).__name__} was applied to all outputs of a transform: apply "
+                "it to those that are kept, as in … .kept | …"
             )
         return super().__ror__(left, label)  # type: ignore[no-untyped-call]  # Beam has no types here
 
 
 def increment_counter(name: str, number: int) -> None:
-    """Add to a counter of the step that runs."""
+    """Add to a counter of the current Beam step."""
     beam.Metrics.counter(NAMESPACE, name).inc(number)
 
 
 def tagged_outputs(
     kept: pa.RecordBatch, verdicts: Iterable[FilterResult], *, metrics: Collection[str] = ()
 ) -> Iterator[Any]:
-    """Yield the rows that stay, the dropped and the quarantined ones tagged; and count them.
+    """Yield the kept rows, and the dropped and quarantined rows with tags, and count all rows.
 
     Args:
-        kept: The rows that stay.
-        verdicts: Those that do not, a reason for each. Where they have no column `raw`, the first
-            bytes of their texts stand for those of their records.
-        metrics: Columns that are metrics.
+        kept: The rows that are kept.
+        verdicts: The other rows, each with a reason. If they have no column `raw`, it gets the
+            first bytes of their texts.
+        metrics: The columns that are metrics.
     """
     increment_counter("records kept", kept.num_rows)
     for verdict in verdicts:
@@ -102,7 +102,7 @@ def tagged_outputs(
 
 
 def _marked(batch: pa.RecordBatch, metrics: Collection[str]) -> pa.RecordBatch:
-    """Return a batch whose columns of metrics are marked as such."""
+    """Return a batch whose columns of metrics are marked in the schema."""
     if not metrics:
         return batch
     fields = [

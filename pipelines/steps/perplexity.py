@@ -1,21 +1,20 @@
-"""The perplexity of a text by a KenLM model of its language, as in cc_net.
+"""Scores texts by their perplexity under a KenLM model of their language, as cc_net does.
 
     --perplexity zh=zh.arpa.bin+zh.sp.model<=800
     --perplexity zh=zh.arpa.bin+zh.sp.model<=cutoff.csv:head
 
-The text is normalised, cut into SentencePiece's pieces and scored as one sentence; the figure is
-10 ** (-score / (pieces + 1)), a low one for a text like those that the model was trained on. All of
-it follows cc_net (https://github.com/facebookresearch/cc_net, cc_net/perplexity.py and
-text_normalizer.py), so that its models and its file of cutoffs mean here what they mean there.
-cc_net's three parts of a language are bounds: head is what stays with `head`, head and middle what
-stays with `middle`, the 30th and 60th percentile of the file.
+The text is normalised, split into SentencePiece pieces and scored as one sentence; the perplexity
+is 10 ** (-score / (pieces + 1)), which is low for texts like those that the model was trained on.
+All steps follow cc_net (https://github.com/facebookresearch/cc_net, cc_net/perplexity.py and
+text_normalizer.py), so its models and its file of cutoffs have the same meaning here. cc_net's
+buckets are bounds: `head` keeps the head, and `middle` keeps head and middle; they are the 30th and
+the 60th percentile of the file.
 """
 
 import csv
 import importlib
 import math
 import unicodedata
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from sys import maxunicode
@@ -32,7 +31,7 @@ from shards.errors import UserError
 FAMILY = "perplexity"
 
 BUCKETS = {"head": 30, "middle": 60}
-"""The percentile that ends each part; the tail follows."""
+"""The percentile at the end of each bucket; the rest is the tail."""
 
 _PUNCTUATION = {
     "，、": ",",
@@ -59,10 +58,10 @@ _PUNCTUATION = {
 """Replacements of punctuation outside ASCII."""
 
 _CONTROLS = (*range(32), *range(127, 160))
-"""Left out, line breaks among them: a text becomes one sentence, words at breaks become one."""
+"""Removed characters. Line breaks are among them, so words on both sides of one are joined."""
 
 _MAX_DIGITS = 38.0
-"""Before the point: what a float32 can hold."""
+"""The maximum exponent, because a metric is a float32."""
 
 _WRITE = (
     "Write LANG=KENLM+SENTENCEPIECE<=NUMBER, such as zh=zh.arpa.bin+zh.sp.model<=800, or instead "
@@ -78,9 +77,9 @@ def normalise(text: str) -> str:
     return unicodedata.normalize("NFD", text.strip().lower()).translate(_table())
 
 
-@lru_cache(maxsize=1)  # it looks at every character
+@lru_cache(maxsize=1)  # it tests every character
 def _table() -> dict[int, str | None]:
-    """Return the replacement of a character of a decomposed text; None deletes it."""
+    """Return the replacements of characters in a decomposed text; None deletes a character."""
     table: dict[int, str | None] = {}
     for code in range(maxunicode + 1):
         category = unicodedata.category(chr(code))
@@ -94,13 +93,13 @@ def _table() -> dict[int, str | None]:
 
 
 class KenLM:
-    """A language model with its pieces."""
+    """A KenLM language model with the SentencePiece model for its input."""
 
     def __init__(self, kenlm_path: Path, pieces_path: Path) -> None:
-        """Load it.
+        """Load the models.
 
         Raises:
-            UserError: a file is missing or another one, or kenlm is not installed.
+            UserError: A file is missing or is not such a model, or kenlm is not installed.
         """
         kenlm = _kenlm()
         config = kenlm.Config()
@@ -112,14 +111,14 @@ class KenLM:
             self._model = kenlm.Model(str(kenlm_path), config)
         except (OSError, RuntimeError, ValueError) as error:
             raise UserError(
-                f"{kenlm_path} is no KenLM model ({_reason(error)}); expected one that KenLM's "
-                "lmplz or build_binary wrote."
+                f"{kenlm_path} is not a KenLM model ({_reason(error)}); expected a file that "
+                "KenLM's lmplz or build_binary wrote."
             ) from error
         try:
             self._pieces = SentencePieceProcessor(model_file=str(pieces_path))
         except (OSError, RuntimeError) as error:
             raise UserError(
-                f"{pieces_path} is no SentencePiece model ({_reason(error)}); {_WRITE}."
+                f"{pieces_path} is not a SentencePiece model ({_reason(error)}); {_WRITE}."
             ) from error
 
         self.fingerprints = {
@@ -129,7 +128,7 @@ class KenLM:
         """SHA-256 of each file."""
 
     def perplexity(self, text: str) -> float:
-        """Return the perplexity of a text; NaN if nothing is left of it."""
+        """Return the perplexity of a text; NaN if normalisation leaves nothing of it."""
         line = normalise(text)
         if not line:
             return math.nan
@@ -140,29 +139,21 @@ class KenLM:
 
 
 class PerplexityScorer(Scorer):
-    """The language models of a run; the column is perplexity.value.
+    """The language models of a run, by language; their column is perplexity.value.
 
-    A source is a file of KenLM and one of SentencePiece.
+    The module's docstring shows specs. A source is a KenLM file and a SentencePiece file.
     """
 
     family, valid = FAMILY, (1.0, math.inf)
-    conflict = " is another model for the same language: give one for each."
-
-    def __init__(self, specs: Iterable[str], overrides: Sequence[str] = ()) -> None:
-        """Load the models; `specs` as in the module's docstring, `overrides` as --threshold.
-
-        Raises:
-            UserError: a spec or a file is none, or a language or a bound is given twice.
-        """
-        self._loaded: dict[tuple[Path, Path], KenLM] = {}
-        super().__init__(specs, overrides)
+    conflict = " is another model for the same language: give one model per language."
 
     def _load(self, spec: ScorerSpec) -> ModelMetric:
         kenlm_name, plus, pieces_name = spec.source.rpartition("+")
         if not (kenlm_name and plus and pieces_name):
             raise UserError(f'"{spec.text}" does not name two files. {_WRITE}.')
         files = Path(kenlm_name), Path(pieces_name)
-        model = self._loaded.get(files) or self._loaded.setdefault(files, KenLM(*files))
+        model = self.models.get(files) or KenLM(*files)
+        self.models[files] = model
         return ModelMetric(
             metric=VALUE,
             source=files,
@@ -200,9 +191,9 @@ def _reason(error: Exception) -> str:
 
 
 def _cutoff(spec: ScorerSpec, path: Path, part: str) -> str:
-    """Return a cutoff of cc_net's file: a row for each percentile, a column for each language."""
+    """Return a cutoff of cc_net's file, with a row per percentile and a column per language."""
     if spec.language == EVERY_LANGUAGE:
-        raise UserError(f'"{spec.text}": a file of cutoffs needs a language. {_WRITE}.')
+        raise UserError(f'"{spec.text}": a cutoff file needs a language. {_WRITE}.')
     try:
         with path.open(newline="", encoding="utf-8") as file:
             header, *rows = [line for line in csv.reader(file) if line]
@@ -210,9 +201,10 @@ def _cutoff(spec: ScorerSpec, path: Path, part: str) -> str:
         row = {float(line[0]): line for line in rows}[percentile]
         return row[header.index(spec.language, 1)]
     except OSError as error:
-        raise UserError(f"{path}: {error.strerror}; expected cc_net's file of cutoffs.") from error
+        raise UserError(f"{path}: {error.strerror}; expected cc_net's cutoff file.") from error
     except (KeyError, ValueError, IndexError, csv.Error) as error:
         raise UserError(
-            f"{path} has no cutoff of {spec.language} at {part}: expected cc_net's file, a row for "
-            "each percentile, whose number comes first, and a column for each language."
+            f"{path} has no cutoff for {spec.language} at {part}: expected cc_net's cutoff file, "
+            "with one row per percentile, which is in the first column, and one column per "
+            "language."
         ) from error

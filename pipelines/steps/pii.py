@@ -1,11 +1,11 @@
-"""Personal data in a text is replaced: e-mail and IP addresses, phone and Chinese identity numbers.
+"""Replaces personal data: e-mail and IP addresses, phone numbers and Chinese identity numbers.
 
-The rules are conservative: what could also be a version, a date, an amount, a book number or part
-of a longer number stays. There are no look-ups and no model, so names and postal addresses stay
-too. Digits are ASCII digits.
+The rules are conservative: a number that could also be a version, a date, an amount, a book number
+or part of a longer number is kept. The rules use no look-ups and no model, so names and postal
+addresses are kept too. Digits are ASCII digits.
 
-A match is replaced by a value of the same kind that nobody can own, so that the text still reads as
-text. A tag such as `<email>` could be a special token of some tokenizer; these values cannot:
+A match is replaced by a value of the same kind that nobody can own, so that the text stays
+readable. A tag such as `<email>` could be a special token of some tokenizer; these values cannot:
 
     email   email@example.com    domain reserved by RFC 2606; datatrove writes the same
     ip      192.0.2.1            documentation block of RFC 5737
@@ -31,7 +31,7 @@ from pipelines.segments.rows import FilterResult
 from pipelines.steps.step import Step, no_reasons, replace_texts
 
 KINDS = ("email", "id", "phone", "ip")
-"""The kinds of data that can be masked, by their names in the counts."""
+"""The kinds of data that are masked, as the counts name them."""
 
 MASKED = tuple(pa.field(f"pii.{kind}", pa.int32()) for kind in KINDS)
 
@@ -50,7 +50,7 @@ class _Hit:
 def mask_text(text: str) -> tuple[str, dict[str, int]]:
     """Return the text with personal data replaced, and the number of replacements by kind.
 
-    A text without any is returned as it is, the same object. Kinds that do not occur are not in the
+    If nothing is replaced, the same object is returned. Kinds that do not occur are not in the
     counts.
     """
     counts: dict[str, int] = {}
@@ -62,7 +62,7 @@ def mask_text(text: str) -> tuple[str, dict[str, int]]:
 def mask_texts(texts: Sequence[str]) -> tuple[list[str], list[Mapping[str, int]]]:
     """Return the results of mask_text() for all texts, several times as fast.
 
-    One search over all texts finds the few that have to be looked at one by one.
+    One search over all texts finds the few that have to be masked one by one.
 
     Args:
         texts: A batch of texts, a few megabytes at most: it is copied twice.
@@ -95,19 +95,19 @@ def _replace(text: str, hits: Iterable[_Hit], counts: dict[str, int]) -> str:
     return "".join([*parts, text[end:]]) if parts else text
 
 
-# A search that starts at the @ costs nothing on ordinary text; one that starts at the local part
-# would try every word. The local part has at most 64 characters (RFC 5321, 4.5.3.1.1).
+# A search that starts at the @ is fast on ordinary text; one that starts at the local part would
+# try every word. The local part has at most 64 characters (RFC 5321, 4.5.3.1.1).
 _LOCAL_CHARACTERS = 64
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z")
 _DOMAIN = re.compile(
     r"@((?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.)+)"
     r"(xn--[A-Za-z0-9-]{0,58}[A-Za-z0-9]|[A-Za-z]{2,63})(?![A-Za-z0-9])"
-    r"(?![A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{0,64}@)"  # that would be the local part of another address
+    r"(?![A-Za-z0-9.!#$%&'*+/=?^_`{|}~-]{0,64}@)"  # else this is the local part of another address
 )
 _RESERVED = re.compile(r"(?:.*\.)?(?:example\.(?:com|net|org)|example|invalid|test|localhost)")
-"""RFC 2606: no mail is ever delivered there."""
+"""Domains to which no mail is ever delivered (RFC 2606)."""
 _FILES = frozenset({"css", "gif", "jpeg", "jpg", "js", "png", "svg", "webp"})
-"""Not top-level domains but suffixes of files such as logo@2x.png."""
+"""Endings that are not top-level domains but file types, as in logo@2x.png."""
 
 
 def _emails(text: str) -> Iterator[_Hit]:
@@ -126,12 +126,12 @@ def _numbers(text: str) -> Iterator[_Hit]:
         yield _Hit(start, end, kind, ID if kind == "id" else PHONE)
 
 
-# Each hint begins with a plain character, for which the library searches at memory speed.
+# Each hint begins with a plain character, which `re` finds at memory speed.
 _IPV4_HINT = re.compile(r"\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]")
 _IPV4 = re.compile(r"(?<![0-9A-Za-z_.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z_]|\.[0-9])")
 _IPV6_HINT = re.compile(r":(?<=[23][0-9A-Fa-f]{3}:)[0-9A-Fa-f]{0,4}:")
 _IPV6 = re.compile(r"(?<![0-9A-Za-z_:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]+(?![0-9A-Za-z_:.])")
-"""All addresses assigned so far begin with the bits 001 (IANA)."""
+"""All addresses that IANA has assigned so far begin with the bits 001."""
 
 _EMAIL_HINT = re.compile(r"@(?<=[0-9A-Za-z!#$%&'*+/=?^_`{|}~-]@)[0-9A-Za-z]")
 _HINTS = tuple(re.compile(hint.pattern.encode()) for hint in (_EMAIL_HINT, _IPV4_HINT, _IPV6_HINT))
@@ -144,12 +144,12 @@ _NOT_PUBLIC = tuple(
         "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
     )
 )  # fmt: skip
-"""IANA's special-purpose registry, and multicast; Python's own table differs between versions."""
+"""IANA's special-purpose registry, and multicast; Python's table differs between its versions."""
 _DOCUMENTATION = ipaddress.IPv6Network("2001:db8::/32")
 
 
 def _ipv4(text: str) -> Iterator[_Hit]:
-    """Yield public addresses, but not four single digits: sections and versions look like that."""
+    """Yield public addresses; four single digits are skipped, as in sections and versions."""
     for match in _IPV4.finditer(text) if _IPV4_HINT.search(text) else ():
         try:
             address = ipaddress.IPv4Address(match[0])
@@ -170,11 +170,11 @@ def _ipv6(text: str) -> Iterator[_Hit]:
             yield _Hit(match.start(), match.end(), "ip", IPV6)
 
 
-# Phone and identity numbers, by their form alone.
+# Phone and identity numbers are recognized by their form only.
 
-# Every number that is masked has ten digits or more with at most two separators between them, and
-# four digits in a row unless it begins with a plus sign. Such runs are searched for in bytes that
-# are mapped to four values first, several times as fast as in characters.
+# Every number that is masked has at least ten digits with at most two separators between them, and
+# four digits in a row unless it begins with a plus sign. Such digit runs are searched in bytes that
+# are first mapped to four values, which is several times as fast as a search in characters.
 _WIDE = "（）".encode()
 _SHAPE = bytes(
     ord(
@@ -187,11 +187,11 @@ _RUN = re.compile(rb"d(?:(?:s{0,2}+|s?w{3}s?)d){9,}")
 _FOUR = b"dddd"
 _MAX_GAP = len(" ）-".encode()) + 1
 _MARGIN = 12
-"""How far before a run a number may begin, and how far behind it something may rule it out."""
+"""How many characters before a digit run a number may begin, or after it be ruled out."""
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each run of digits in the text that may hold a number."""
+    """Yield start and end of each digit run in the text that may contain a number."""
     raw = text.encode("utf-8", "replace")
     shape = raw.translate(_SHAPE)
     if _FOUR not in shape and "+" not in text:
@@ -206,9 +206,9 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _digit_runs(characters: np.ndarray) -> np.ndarray:
-    """Return start and end (int64[n, 2]) of ten digits or more with small gaps, in UTF-8 bytes.
+    """Return start and end (int64[n, 2]) of at least ten digits with small gaps, in UTF-8 bytes.
 
-    Digits in a row behind a letter are left out: names of files and hexadecimal numbers.
+    Unbroken digits after a letter are skipped: they are file names or hexadecimal numbers.
     """
     digits = np.flatnonzero(characters - np.uint8(ord("0")) < np.uint8(10))
     cuts = np.flatnonzero(np.diff(digits) > _MAX_GAP)
@@ -224,7 +224,7 @@ def _digit_runs(characters: np.ndarray) -> np.ndarray:
 
 
 def _may_hold(raw: bytes, start: int, shape: bytes) -> bool:
-    """Return whether a run may hold a number, by its shape and the byte before it."""
+    """Return whether a digit run may contain a number, given its shape and the byte before it."""
     before = raw[start - 1 : start]
     if len(shape) == shape.count(b"d") and (before.isalpha() or before == b"_"):
         return False
@@ -232,7 +232,7 @@ def _may_hold(raw: bytes, start: int, shape: bytes) -> bool:
 
 
 def _find_numbers(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and kind ("id" or "phone") of each person's number, in order."""
+    """Yield start, end and kind ("id" or "phone") of each personal number, in order."""
     done = 0
     for start, end in _runs(text):
         begin = max(done, start - _MARGIN)
@@ -245,10 +245,10 @@ def _find_numbers(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _places_of_numbers(raw: bytes) -> list[int]:
-    """Return the only byte offsets near which _find_numbers() may find something.
+    """Return all byte offsets near which _find_numbers() may find a number.
 
     Args:
-        raw: UTF-8; it may be several texts with line breaks between them.
+        raw: Texts in UTF-8, with line breaks between them.
     """
     places = []
     for start, end in _digit_runs(np.frombuffer(raw, np.uint8)).tolist():
@@ -258,7 +258,7 @@ def _places_of_numbers(raw: bytes) -> list[int]:
     return places
 
 
-# A number is not followed by a digit, letter or decimal, nor by a unit that makes it an amount.
+# No digit, letter or decimal follows a number, and no unit that makes it an amount.
 _BEFORE = r"(?<![=&#%$€£¥￥@\\])(?<![0-9][.])(?:(?<!/)|(?<=[0-9]{7}/))"
 _AFTER = r"(?![0-9A-Za-z_%‰@]|[.-][0-9]|\s?(?:元|圆|美元|欧元|万|亿|字节|人民币))"
 _ALONE = rf"{_BEFORE}(?<![0-9][- ])"
@@ -269,7 +269,7 @@ _MOBILE = rf"""
     | {_BEFORE} (?<![0-9]-) 1[3-9][0-9]{{9}} {_AFTER}
     | {_ALONE} {_CHINA}? 1[3-9][0-9] (?P<mobile>[- ]) [0-9]{{4}} (?P=mobile) [0-9]{{4}} {_AFTER}
 """
-"""Chinese mobile numbers: 1, 3 to 9, nine digits, in one piece or as 3-4-4."""
+"""Chinese mobile numbers: 1, then 3 to 9, then nine digits; unbroken or grouped as 3-4-4."""
 
 _AREA = r"(?:10|2[0-9]|[3-9][0-9]{2})"
 _LANDLINE = rf"""
@@ -286,19 +286,19 @@ _NANP = rf"""
     (?: \({_CODE}\) [ ]? [2-9][0-9]{{2}} [-.\ ] | {_CODE} (?P<nanp>[-.]) [2-9][0-9]{{2}} (?P=nanp) )
     [0-9]{{4}} {_AFTER}
 """
-"""North American numbers with parentheses, dashes or dots; spaces alone may split up an amount.
+"""North American numbers with parentheses, dashes or dots; with spaces they could be amounts.
 
-Codes that end in 00 are nobody's own: 800 in America and China, 400 in China.
+Area codes that end in 00 belong to services: 800 in America and China, 400 in China.
 """
 
 _INTERNATIONAL = rf"""
     (?<![=&#%$€£¥￥@/\\)+.-]) \+ [1-9][0-9]{{0,2}}
     (?: [- ]? \([0-9]{{1,4}}\) )? (?: [- ]? [0-9]{{1,5}}+ ){{2,7}}+ {_AFTER}
 """
-"""A plus sign, a country code, groups of digits: 9 to 15 digits in all (ITU-T E.164 allows 15)."""
+"""A plus sign, a country code, groups of digits; 9 to 15 digits in all (ITU-T E.164 allows 15)."""
 
 _REGION = r"(?: 1[1-5] | 2[1-3] | 3[1-7] | 4[1-6] | 5[0-4] | 6[1-5] | 71 | 8[1-3] ) [0-9]{4}"
-"""Codes of GB/T 2260; 81 to 83 are for residents from Hong Kong, Macao and Taiwan."""
+"""Region codes of GB/T 2260; 81 to 83 are for residents from Hong Kong, Macao and Taiwan."""
 _IDENTITY = rf"""
     (?<![.]) {_REGION}
     (?: (?P<born>[0-9]{{8}}) [0-9]{{3}} [0-9Xx] | (?P<old>[0-9]{{6}}) [0-9]{{3}} )
@@ -307,7 +307,7 @@ _IDENTITY = rf"""
 
 _NUMBER = re.compile(
     rf"""
-    (?<![0-9A-Za-z_]) (?= [0-9+(（] )  # fails at once where no number can begin
+    (?<![0-9A-Za-z_]) (?= [0-9+(（] )  # fails immediately where no number can begin
     (?: (?P<id> {_IDENTITY} ) | {_MOBILE} | {_LANDLINE} | {_NANP} | (?P<world> {_INTERNATIONAL} ) )
     """,
     re.VERBOSE,
@@ -315,7 +315,7 @@ _NUMBER = re.compile(
 
 
 def _kind(match: re.Match[str]) -> str | None:
-    """Return the kind of a number, None if it only looks like one."""
+    """Return the kind of a number; None if the match is not a personal number."""
     if match["id"]:
         return "id" if _is_identity(match) else None
     if PHONE in match[0]:
@@ -329,10 +329,10 @@ _WEIGHTS = tuple(2**power % 11 for power in range(17, 0, -1))
 
 
 def _is_identity(match: re.Match[str]) -> bool:
-    """Accept 18 digits with a valid date and check character, 15 only if the text names them so.
+    """Accept 18 digits with a valid date and check character, and 15 digits after _OLD_WORD.
 
-    The check character is that of ISO 7064 MOD 11-2 (GB 11643-1999). The older form has none: one
-    in eighty random numbers of 15 digits would pass for it.
+    The check character is that of ISO 7064 MOD 11-2 (GB 11643-1999). The older form of 15 digits
+    has none: one in eighty random numbers would have a valid date.
     """
     if match["old"]:
         near = match.string[max(0, match.start() - _OLD_WINDOW) : match.start()]
@@ -346,7 +346,7 @@ def _is_date(digits: str) -> bool:
         date = datetime.date(int(digits[:4]), int(digits[4:6]), int(digits[6:]))
     except ValueError:
         return False
-    return 1880 <= date.year < 2100  # noqa: PLR2004 - birth years of holders
+    return 1880 <= date.year < 2100  # noqa: PLR2004 - years of birth
 
 
 class MaskStep(Step):
@@ -356,7 +356,7 @@ class MaskStep(Step):
     fields = MASKED
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
-        """Replace it; no row goes."""
+        """Mask the texts and add the counts; no row is dropped."""
         totals = np.zeros((len(KINDS), batch.num_rows), np.int32)
         for name in ("prompt", "text"):
             texts, counts = mask_texts(batch[name].to_pylist())

@@ -1,4 +1,4 @@
-"""Small files that define a rule, such as a list of benchmarks or domains, read as a whole."""
+"""Reads small files that define a rule, such as a list of benchmarks or domains."""
 
 from collections.abc import Iterator, Sequence
 
@@ -14,14 +14,14 @@ from pipelines.read.record import Damage, Record
 def read_rule_files(
     paths: Sequence[str], input_format: InputFormat
 ) -> Iterator[tuple[str, Record | Damage]]:
-    """Yield the path and each record of some files, in the order of paths and names.
+    """Yield each record of some files with its path, in the order of paths and file names.
 
     Args:
-        paths: Files, folders, globs or URLs, as `--input` takes them.
-        input_format: How the files are read.
+        paths: Files, folders, globs or URLs, as in `--input`.
+        input_format: The format of the files.
 
     Raises:
-        UserError: A path names nothing, or a file is of another format.
+        UserError: A path does not exist, or a file has another format.
     """
     for path in paths:
         listing = _list(path)
@@ -34,10 +34,10 @@ def read_rule_files(
 
 
 def log_remarks(paths: Sequence[str]) -> None:
-    """Log what folders of such files leave out: once, as each worker process reads the files.
+    """Log which files of folders are skipped; the driver does so once for all workers.
 
     Raises:
-        UserError: A path names nothing.
+        UserError: A path does not exist.
     """
     for path in paths:
         _list(path).log_remarks()

@@ -1,11 +1,11 @@
-"""Models that measure texts after the profiles: metrics and bounds, as a profile has them.
+"""Models that measure texts after the profiles; like profiles they have metrics and bounds.
 
-Bounds are written with the file of the model, and named as those of a profile: `min_hq` drops a
-text whose `hq` is smaller.
+A bound is given after the file of the model. Its name is as in a profile: `min_hq` drops a text
+whose metric `hq` is smaller.
 
 FILE:hq>=0.4           for every language
-zh=FILE:hq>=0.4        for Chinese, instead of the one for every language
-FILE:hq                measured; nothing is dropped
+zh=FILE:hq>=0.4        for Chinese, instead of the model for every language
+FILE:hq                texts are only measured
 """
 
 import hashlib
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -44,32 +45,32 @@ _SPEC = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScorerSpec:
-    """The content of one flag."""
+    """The parsed value of one flag."""
 
     text: str
-    """As written."""
+    """The value of the flag."""
     language: str
-    """EVERY_LANGUAGE, or a language."""
+    """A language, or EVERY_LANGUAGE."""
     source: str
-    """The files."""
+    """The files of the model, and a label if the model has several."""
     side: str
     """"min" or "max"."""
     bound: str
-    """As written; "" if there is none."""
+    """The bound as written; "" if there is none."""
 
 
 def parse_spec(text: str) -> ScorerSpec:
     """Parse [LANG=]SOURCE[>=BOUND].
 
     Raises:
-        UserError: the language is unknown, or the sign is.
+        UserError: The language or the sign is unknown.
     """
     matched = _SPEC.fullmatch(text)
     if matched is None or set("<>") & set(matched["source"]):
         raise UserError(f'"{text}" sets no bound: write >=NUMBER or <=NUMBER after the model.')
     language = EVERY_LANGUAGE
     if matched["language"]:
-        # A label of another model has a script; the chain checks it.
+        # Labels of other language models contain a script; StepPipeline checks them.
         known = None if "_" in matched["language"] else LANGUAGES
         (language,) = parse_languages([matched["language"]], known)
     return ScorerSpec(
@@ -83,38 +84,40 @@ def parse_spec(text: str) -> ScorerSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelMetric:
-    """Measures one metric of texts."""
+    """A metric that a model measures."""
 
     metric: str
     source: tuple[Any, ...]
-    """The file of the model, and what else names it."""
+    """The files of the model, and the label."""
     models: Mapping[str, str]
     """The SHA-256 of each of its files, by the file's role."""
     measure: Callable[[Sequence[str]], Sequence[float]]
-    """Returns a number for each text; NaN where the model knows nothing of it."""
+    """Returns a number for each text; NaN if the model cannot score it."""
 
 
 class Scorer(ABC):
     """The models of a flag, by language."""
 
     family: str
-    """Its name, which is that of its flag."""
+    """The name of the flag."""
     conflict: str
-    """Why a spec cannot give {metric}, which {file} gives already."""
+    """The end of the error about a spec whose {metric} is already given by {file}."""
     valid: tuple[float, float]
-    """The lowest and the highest value of its metrics."""
+    """The lowest and the highest valid bound."""
 
     def __init__(self, specs: Iterable[str], overrides: Sequence[str] = ()) -> None:
         """Load the models.
 
         Args:
-            specs: As the flag takes them.
-            overrides: Other bounds, as --threshold takes them.
+            specs: The values of the flag.
+            overrides: Other bounds, as in --threshold.
 
         Raises:
-            UserError: a spec or a file is none, or a model or a bound is given twice, or an
-                override sets the bound of no metric.
+            UserError: A spec or a file is not valid, a model or a bound is given twice, or an
+                override sets a bound of an unknown metric.
         """
+        self.models: dict[tuple[Path, ...], Any] = {}
+        """The loaded models, by their files."""
         measures: dict[str, dict[str, ModelMetric]] = {}
         bounds: dict[str, dict[str, float]] = {}
         for spec in map(parse_spec, specs):
@@ -130,45 +133,45 @@ class Scorer(ABC):
             for language, own in sorted(measures.items())
         }
         self.selection: Selection = with_overrides(written, overrides, None)
-        """The metrics of each language, and bounds on them."""
+        """The metrics of each language, and their bounds."""
         entries: dict[str, Any] = {}
         for language, (applied,) in sorted(self.selection.items()):
-            own = measures[language if language in measures else EVERY_LANGUAGE]
-            models = reduce(or_, (dict(one.models) for one in own.values()))
+            metrics = measures[language if language in measures else EVERY_LANGUAGE]
+            models = reduce(or_, (dict(each.models) for each in metrics.values()))
             entries[language] = {"models": models, "bounds": bounds_as_json(applied.bounds)}
         self.fingerprints: Mapping[str, Any] = {self.family: entries}
-        """The inputs of metrics and verdicts, JSON-able: hashes of models, bounds."""
+        """The hashes of models, and the bounds, as JSON values."""
 
     @abstractmethod
     def _load(self, spec: ScorerSpec) -> ModelMetric:
-        """Return the scorer of a spec.
+        """Return the metric of a spec, with its model loaded.
 
         Raises:
-            UserError: It is not written as one, or the model cannot be loaded.
+            UserError: The spec is not valid, or the model cannot be loaded.
         """
 
     def _bound(self, spec: ScorerSpec) -> str:
-        """Return the bound of a spec as it is written; "" if there is none."""
+        """Return the bound of a spec as text; "" if there is none."""
         return spec.bound
 
     @abstractmethod
     def _libraries(self) -> str:
-        """Return the libraries that decide the metrics, with their versions."""
+        """Return the libraries that compute the metrics, with their versions."""
 
     @property
     def library_versions(self) -> Mapping[str, str]:
-        """The libraries that decide the metrics, with their versions and a mark of the models."""
+        """The libraries that compute the metrics, with their versions and a hash of the models."""
         return {self.family: versions_with_hash(self._libraries(), self.fingerprints)}
 
 
 def _add_bound(bounds: dict[str, float], metric: str, bound: float, spec: ScorerSpec) -> None:
-    """Add a bound to those of a language; both sides of a metric have one, which may be off."""
+    """Add a bound to those of a language; the bound on the other side of the metric is off."""
     for side in _SIDES.values():
         bounds.setdefault(f"{side}_{metric}", NAN)
     name = f"{spec.side}_{metric}"
     if not math.isnan(bound):
         if not math.isnan(bounds[name]):
-            raise UserError(f'"{spec.text}" sets {name} once more: give each bound once.')
+            raise UserError(f'"{spec.text}" sets {name} again: give each bound once.')
         bounds[name] = bound
 
 
@@ -183,10 +186,9 @@ def _measure_all(
 
 
 def versions_with_hash(libraries: str, fingerprints: Mapping[str, Any]) -> str:
-    """Return the facts that a worker must share with the driver, as a scorer's engine.
+    """Return library versions with a hash of the files that each worker loads.
 
-    Each worker has the files of models and cutoffs: with others it differs from the driver as with
-    another version of a library.
+    A worker with other files of models or cutoffs is refused like one with other library versions.
     """
     digest = hashlib.sha256(canonical_json(fingerprints)).hexdigest()
     return f"{libraries} with {digest[:12]}"

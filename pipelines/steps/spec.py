@@ -1,6 +1,6 @@
-"""A step as transforms carry it: what it is made of, loaded once in each process.
+"""The description of a step that a transform carries; each process loads the step once.
 
-The step itself is never pickled, since it holds models.
+The step itself is never pickled, because it has models.
 """
 
 import threading
@@ -22,24 +22,24 @@ _LOADING = threading.Lock()
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class StepSpec:
-    """The class and arguments of a step, and the facts about it where the pipeline is made."""
+    """The class and arguments of a step, and facts about the step from the driver."""
 
     make: Callable[..., Step]
     """The step's class."""
     arguments: Mapping[str, Any] = field(default_factory=dict)
-    """Its arguments."""
+    """The keyword arguments of the class."""
     name: str = ""
-    """Of the transform, for messages."""
+    """The name of the transform, for messages."""
     needs: Sequence[str] = ()
-    """Columns that batches must have."""
+    """The columns that batches must have."""
     adds: Sequence[str] = ()
-    """Columns that it adds, except for those of its metrics."""
+    """The columns that the step adds, except for those of metrics."""
     fields: tuple[pa.Field, ...] = ()
-    """Those of its metrics."""
+    """The columns of the step's metrics."""
     driver_facts: Mapping[str, Any] = field(default_factory=dict)
-    """Its fingerprints and libraries, as where the pipeline was made."""
+    """The fingerprints and library versions in the driver."""
     identity: str = field(default_factory=lambda: uuid.uuid4().hex)
-    """Of this use of it: a process keeps one step for it."""
+    """Identifies this use of the step; a process keeps one step per identity."""
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StepSpec) and other.identity == self.identity
@@ -48,10 +48,10 @@ class StepSpec:
         return hash(self.identity)
 
     def checked(self, name: str) -> "StepSpec":
-        """Return it with its name and what is known of it, once its step is loaded here.
+        """Load the step in the driver, and return the spec with its name and the facts.
 
         Raises:
-            UserError: It cannot be loaded.
+            UserError: The step cannot be loaded.
         """
         step = self.loaded().step
         return replace(
@@ -67,14 +67,14 @@ class StepSpec:
         """Return the step of this process.
 
         Raises:
-            UserError: It cannot be loaded, or this worker has another model or library.
+            UserError: The step cannot be loaded, or this worker has another model or library.
         """
         with _LOADING:
             return _loaded(self)
 
 
 class LoadedStep:
-    """A step of this process; engines may ask for it in several threads, which take turns."""
+    """A step of this process; threads of the runner call it one at a time."""
 
     def __init__(self, step: Step) -> None:
         self.step = step
@@ -95,20 +95,20 @@ def _loaded(spec: StepSpec) -> LoadedStep:
 
 
 def worker_facts(step: Step) -> dict[str, Any]:
-    """Return the facts that must be equal in all workers: fingerprints of models, versions."""
+    """Return the facts that must be equal in all workers: fingerprints of models and versions."""
     versions = {f"{name} library": version for name, version in step.library_versions.items()}
     return {**step.fingerprints, **segment_versions({}, {}), **versions}
 
 
 def check_worker_facts(worker: Mapping[str, Any], driver: Mapping[str, Any]) -> None:
-    """Check that a worker has what the pipeline was made with.
+    """Check that a worker has the same files and libraries as the driver.
 
     Args:
         worker: The facts of the worker, by name.
         driver: The facts of the driver when it made the pipeline.
 
     Raises:
-        UserError: It has another.
+        UserError: A fact differs.
     """
     for name, value in driver.items():
         if worker.get(name) != value:

@@ -20,47 +20,47 @@ import pyarrow.compute as pc
 from pipelines.segments.rows import FilterResult
 
 DEFERRED_REASON = "deferred_reason"
-"""The column of reasons of rows that go once the next step has measured them."""
+"""The column of reasons of rows that are dropped after the next step has measured them."""
 
 
 class Step(ABC):
-    """One step, with its models; made once in each process."""
+    """A step with its models; each process makes it once."""
 
     name: str
-    """Of the step in the report and on engines' pages."""
+    """The name of the step in the report and in the pages of Beam runners."""
     reasons: Sequence[str] = ()
-    """Every reason that it may give."""
+    """Every reason that the step may give."""
     needs: Sequence[str] = ("prompt", "text")
     """The columns that batches must have."""
     adds: Sequence[str] = ()
-    """The columns that it adds to batches, except for those of its metrics."""
+    """The columns that the step adds to batches, except for those of metrics."""
     fields: tuple[pa.Field, ...] = ()
-    """The columns of its metrics, which it adds to batches and to the audit table."""
+    """The columns of metrics, which the step adds to batches and to the audit table."""
     fingerprints: Mapping[str, Any] = MappingProxyType({})
-    """Fingerprints of files and models, by the option whose path or name they replace."""
+    """The fingerprints of files and models, by the option whose path or name they replace."""
     library_versions: Mapping[str, str] = MappingProxyType({})
     """The libraries that affect bytes, with their versions."""
     measure_only: bool = False
-    """Whether it only notes the reasons of rows that go: the next step measures those too."""
+    """Whether drops are deferred, so that the next step measures all rows."""
 
     @abstractmethod
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
-        """Return the verdict: the same rows with columns added, and a reason for each that goes."""
+        """Return the same rows with columns added, and a reason for each row to drop."""
 
 
 class NamedStep(Protocol):
-    """A step, or what stands for one."""
+    """A step, or another callable with a name."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """The name."""
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
-        """Return the verdict on a batch."""
+        """Return the result for a batch."""
 
 
 class CpuClock:
-    """CPU seconds of this process, by stage."""
+    """Measures the CPU seconds of this process, by stage."""
 
     def __init__(self) -> None:
         self.seconds: dict[str, float] = {}
@@ -68,7 +68,7 @@ class CpuClock:
 
     @contextmanager
     def time(self, stage: str) -> Iterator[None]:
-        """Add the CPU time of the block to a stage."""
+        """Add the CPU time of a block to a stage."""
         started = time.process_time()
         try:
             yield
@@ -77,7 +77,7 @@ class CpuClock:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
     def shares(self, rest: str) -> dict[str, float]:
-        """Return the seconds by stage; `rest` names what no stage took since the clock was made."""
+        """Return the seconds by stage; `rest` names the remaining time since the clock was made."""
         spent = time.process_time() - self._started
         whole = {rest: spent - sum(self.seconds.values()), **self.seconds}
         return {stage: round(seconds, 4) for stage, seconds in whole.items()}
@@ -86,12 +86,12 @@ class CpuClock:
 def apply_steps(
     batch: pa.RecordBatch, steps: Sequence[NamedStep], clock: CpuClock
 ) -> tuple[pa.RecordBatch, list[FilterResult]]:
-    """Return the rows that pass every step, and by step those that do not, with reasons.
+    """Return the rows that pass every step, and the rows that each step drops, with reasons.
 
     Args:
         batch: The rows.
         steps: The steps in order.
-        clock: Counts the time of each.
+        clock: Measures the time of each step.
     """
     dropped = []
     for step in steps:
@@ -102,7 +102,7 @@ def apply_steps(
 
 
 def split_result(verdict: FilterResult) -> tuple[pa.RecordBatch, FilterResult]:
-    """Return the rows that stay, and the others with their reasons."""
+    """Return the rows that are kept, and the other rows with their reasons."""
     if verdict.reasons.null_count == len(verdict.reasons):
         return verdict.batch, FilterResult(verdict.batch.slice(0, 0), verdict.reasons.slice(0, 0))
     dropped = pc.is_valid(verdict.reasons)
@@ -112,12 +112,12 @@ def split_result(verdict: FilterResult) -> tuple[pa.RecordBatch, FilterResult]:
 
 
 def finish_filter(batch: pa.RecordBatch, reasons: pa.Array, *, measure_only: bool) -> FilterResult:
-    """Return the verdict of a step that measures: a deferred reason of a step before comes first.
+    """Return the result of a step that measures; deferred reasons of earlier steps take precedence.
 
     Args:
         batch: The rows.
-        reasons: Why the step itself lets rows go.
-        measure_only: Let none go yet, but leave the reasons to the next step.
+        reasons: The reasons of the step itself.
+        measure_only: Whether to defer the reasons to the next step.
     """
     if DEFERRED_REASON in batch.schema.names:
         reasons = pc.coalesce(batch[DEFERRED_REASON], reasons)
@@ -128,19 +128,19 @@ def finish_filter(batch: pa.RecordBatch, reasons: pa.Array, *, measure_only: boo
 
 
 def no_reasons(batch: pa.RecordBatch) -> pa.Array:
-    """Return the reasons of a step that keeps every row."""
+    """Return the reasons of a step that keeps every row, which are null."""
     return pa.nulls(batch.num_rows, pa.string())
 
 
 def reasons_where(dropped: Iterable[bool], reason: str) -> pa.Array:
-    """Return one reason for the rows that go."""
+    """Return the same reason for all rows that are dropped."""
     return pa.array([reason if drop else None for drop in dropped], pa.string())
 
 
 def replace_texts(
     batch: pa.RecordBatch, name: str, texts: Sequence[str], *, changed: np.ndarray
 ) -> pa.RecordBatch:
-    """Return the batch with the changed rows of a column of text taken from `texts`."""
+    """Return the batch with the changed rows of a text column replaced by those of `texts`."""
     if not changed.any():
         return batch
     new = pa.array([texts[row] for row in np.flatnonzero(changed).tolist()], pa.large_string())

@@ -1,9 +1,9 @@
-"""The chain of steps that every batch of a run goes through; those in brackets are optional.
+"""The steps that process every batch of a run; steps in brackets are optional.
 
     [block] ─▶ clean ─▶ langid ─▶ [quality] ─▶ [decontaminate] ─▶ [mask] ─▶ tokenize ─▶ fingerprint
 
-It is made of the run's options, once in each process. Custom filters follow the steps
-that they name, or where those would be.
+Each process makes the steps once, from the options of the run. A custom filter runs after the step
+that it names, or at that step's place if the run does not have the step.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,30 +37,30 @@ from pipelines.steps.tokenize import TokenizeStep
 from pipelines.steps.user_filter import UserFilterStep, load_filters
 
 _PREPARED = ("en", "zh")
-"""Languages whose words are prepared for where all languages are kept."""
+"""The languages that `prepare` compiles kernels for if all languages are kept."""
 
 
 def load_steps(options: Options, *, run: str) -> "StepPipeline":
-    """Return the chain of a run, which a process loads once, until one takes it.
+    """Return the steps of a run, which stay loaded in this process until `take_steps`.
 
     Args:
-        options: The options of the run; where its output is does not matter.
-        run: Identifies the run: models may have changed since the last one of this process.
+        options: The options of the run; the output folder does not matter.
+        run: Identifies the run, since models may have changed since this process's last run.
     """
-    # --plan samples into a folder of its own, with the models that it has described.
+    # --plan writes samples to another folder, with the same models.
     return _load_steps(replace(options, output=Path()), run=run)
 
 
 def take_steps(options: Options, *, run: str) -> "StepPipeline":
-    """Return the chain of a run, and keep it no longer: its models go when the caller lets it go.
+    """Return the steps of a run and drop them from the cache: the caller owns their models.
 
     Args:
-        options: The same as for `load_steps`.
-        run: The same as for `load_steps`.
+        options: As for `load_steps`.
+        run: As for `load_steps`.
     """
-    chain = load_steps(options, run=run)
+    steps = load_steps(options, run=run)
     _load_steps.cache_clear()
-    return chain
+    return steps
 
 
 @lru_cache(maxsize=1)
@@ -70,81 +70,80 @@ def _load_steps(options: Options, *, run: str) -> "StepPipeline":
 
 
 class StepPipeline:
-    """The steps of a run with their models."""
+    """The steps of a run, with their models."""
 
     def __init__(self, options: Options) -> None:
         """Load the models that the options of a run name."""
         self.options = options
-        self.judge = QualityFilter(
+        self._quality = QualityFilter(
             options.quality,
             thresholds=options.threshold,
             scorers=load_scorers(options.classifier, options.perplexity, options.threshold),
             labels=None if options.lid_model else LANGUAGES,
         )
-        self.identify = IdentifyStep(
+        self._identify = IdentifyStep(
             options.languages,
             threshold=options.language_threshold,
             model=options.lid_model,
             chars=options.lid_chars,
         )
-        self.judge.check_labels(self.identify.identifier.labels)
+        self._quality.check_labels(self._identify.identifier.labels)
         self._tokenize = TokenizeStep(options.tokenizer, eos=options.eos)
         self.tokenizer = self._tokenize.tokenizer
-        """Which tokenizer makes the tokens."""
-        self._own = load_filters([parse_filter(spec) for spec in options.filter])
-        self._own.sort(
-            key=lambda own: not own.bounds
-        )  # filters that only measure run right after the rules
+        """The tokenizer that makes the tokens."""
+        # Filters with bounds run directly after the rules, since they measure too.
+        filters = load_filters([parse_filter(spec) for spec in options.filter])
+        self._filters = sorted(filters, key=lambda each: not each.bounds)
         self.steps: Sequence[Step] = tuple(self._in_order())
-        """In order; each drops or quarantines before the next one works."""
-        judging = [self.judge] if self.judge.fields else []
-        measures = [self.identify, *judging, *(own for own in self._own if own.bounds)]
+        """The steps in order; each drops or quarantines rows before the next step."""
+        rules = [self._quality] if self._quality.fields else []
+        measures = [self._identify, *rules, *(each for each in self._filters if each.bounds)]
         for step in measures[:-1]:
             step.measure_only = True
 
     def prepare(self) -> None:
-        """Load and compile what else is loaded and compiled for the first texts."""
-        self.judge.prepare(sorted(self.identify.languages or _PREPARED))
+        """Load libraries and compile kernels that the first texts would load and compile."""
+        self._quality.prepare(sorted(self._identify.languages or _PREPARED))
 
     def _in_order(self) -> Iterator[Step]:
         options = self.options
-        yield from self._own_after(READ)
+        yield from self._filters_after(READ)
         if options.url_blocklist:
             yield BlockStep(options.url_blocklist)
         yield CleanStep()
-        yield from self._own_after(CLEAN)
-        yield self.identify
-        yield from self._own_after(LANGUAGE)
-        if self.judge.fields:
-            yield self.judge
-        yield from self._own_after(QUALITY)
+        yield from self._filters_after(CLEAN)
+        yield self._identify
+        yield from self._filters_after(LANGUAGE)
+        if self._quality.fields:
+            yield self._quality
+        yield from self._filters_after(QUALITY)
         if options.decontaminate:
             yield DecontaminateStep(options.decontaminate)
-        yield from self._own_after(CONTAMINATION)
+        yield from self._filters_after(CONTAMINATION)
         if options.pii == "mask":
             yield MaskStep()
-        yield from self._own_after(MASK)
+        yield from self._filters_after(MASK)
         yield self._tokenize
         yield FingerprintStep(near=options.dedup == "minhash")
 
-    def _own_after(self, place: str) -> Iterator[UserFilterStep]:
-        return (own for own in self._own if own.after == place)
+    def _filters_after(self, place: str) -> Iterator[UserFilterStep]:
+        return (each for each in self._filters if each.after == place)
 
     @property
     def metrics(self) -> tuple[pa.Field, ...]:
-        """The columns that the steps add to the audit table."""
+        """The columns of metrics that the steps add to the audit table."""
         return tuple(field for step in self.steps for field in step.fields)
 
     @property
     def fingerprints(self) -> Mapping[str, Any]:
-        """Fingerprints of files and models, instead of the options that are their paths."""
-        steps = (*self.steps, self.judge)  # its fingerprints count even where there are no rules
-        fingerprints = {name: fact for step in steps for name, fact in step.fingerprints.items()}
-        if self._own:  # numbered: their order may matter
-            own = {
-                f"{number}. {step.identity}": step.fact for number, step in enumerate(self._own, 1)
+        """The fingerprints of files and models, which replace the options that name their paths."""
+        steps = (*self.steps, self._quality)  # included even if there are no rules
+        fingerprints = {name: value for step in steps for name, value in step.fingerprints.items()}
+        if self._filters:  # numbered, because their order may matter
+            fingerprints["filter"] = {
+                f"{number}. {each.identity}": each.settings
+                for number, each in enumerate(self._filters, 1)
             }
-            fingerprints["filter"] = own
         return fingerprints
 
     @property

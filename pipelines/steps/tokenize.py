@@ -1,4 +1,4 @@
-"""Texts become tokens."""
+"""The step that turns texts into tokens."""
 
 import numpy as np
 import pyarrow as pa
@@ -12,7 +12,7 @@ from pipelines.tokenizers.tokenizer import load_tokenizer
 FAILED = "tokenizer-failed"
 
 TOKENIZER = b"tokenizer"
-"""The key of the metadata of the column `tokens` that holds the tokenizer's fingerprint."""
+"""The metadata key of the column `tokens` with the tokenizer's fingerprint."""
 
 
 class TokenizeStep(Step):
@@ -29,11 +29,11 @@ class TokenizeStep(Step):
         """Load the tokenizer.
 
         Args:
-            spec: As --tokenizer.
-            eos: As --eos.
+            spec: The value of --tokenizer.
+            eos: The value of --eos.
 
         Raises:
-            UserError: As load_tokenizer.
+            UserError: The tokenizer cannot be loaded; see load_tokenizer.
         """
         self.tokenizer = load_tokenizer(spec, eos=eos)
         self.fingerprints = {"tokenizer": self.tokenizer.fingerprint}
@@ -69,7 +69,7 @@ class TokenizeStep(Step):
         return FilterResult(batch, pa.array(reasons, pa.string()))
 
     def _count_unknown(self, tokens: np.ndarray, ends: np.ndarray) -> pa.Array:
-        """Return how many tokens of each text stand for text the tokenizer cannot spell."""
+        """Return the number of unknown tokens of each text; null if the tokenizer has none."""
         if self.tokenizer.unknown is None:
             return pa.nulls(len(ends), pa.int32())
         found = np.flatnonzero(tokens == self.tokenizer.unknown)

@@ -1,7 +1,7 @@
-"""The steps of the commands' map as transforms: batches of texts in, those that pass out.
+"""The steps of the commands as Beam transforms of batches of texts.
 
-Each is checked where it is made, by loading what it needs, so that a mistake ends the script and
-not the job. In the workers each is loaded once a process.
+Each transform is checked by loading its models when it is made, so that a mistake fails in the
+script and not in the job. Each worker process loads a step once.
 """
 
 import itertools
@@ -35,23 +35,23 @@ from shards.errors import UserError
 
 
 class Steps(BatchTransform):
-    """Several of these transforms in one go, as the commands' map is: one function, three outputs.
+    """Applies several of these transforms in one DoFn with three outputs, as the commands do.
 
-    It gives what they give one after another, with all that they drop in one collection. Each of
-    them is such a transform of one step.
+    The result is that of the transforms one after another, with all dropped rows in one collection.
+    Each of the other transforms is a Steps with one step.
     """
 
     def __init__(self, *steps: "Steps | StepSpec") -> None:
         """Make the transform.
 
         Args:
-            steps: In the order in which texts meet them.
+            steps: The transforms, in order of application.
 
         Raises:
-            UserError: There is none, or two of them add the same column.
+            UserError: There are no steps, or two of them add the same column.
         """
         if not steps:
-            raise UserError("Steps() has no step: give it some, as in Steps(Clean(), Tokenize(…))")
+            raise UserError("Steps() has no steps: give some, as in Steps(Clean(), Tokenize(…))")
         super().__init__()
         parts = [
             one.specs if isinstance(one, Steps) else (one.checked(type(self).__name__),)
@@ -60,9 +60,9 @@ class Steps(BatchTransform):
         self.specs: tuple[StepSpec, ...] = tuple(itertools.chain(*parts))
         """The specs of the steps, in order."""
         self.adds = tuple(column for spec in self.specs for column in spec.adds)
-        """Columns that they add, except for those of their metrics."""
+        """The columns that the steps add, except for those of metrics."""
         self.fields = tuple(field for spec in self.specs for field in spec.fields)
-        """The columns of their metrics."""
+        """The columns of the steps' metrics."""
         made: dict[str, str] = {}
         needs: dict[str, None] = {}
         for spec in self.specs:
@@ -70,15 +70,15 @@ class Steps(BatchTransform):
             for column in (*spec.adds, *(field.name for field in spec.fields)):
                 if column in made:
                     raise UserError(
-                        f"Steps(…): {spec.name} adds the column {column!r}, as {made[column]} "
-                        "before it does: give each transform once"
+                        f"Steps(…): {spec.name} adds the column {column!r}, and so does "
+                        f"{made[column]} before it: give each transform once"
                     )
                 made[column] = spec.name
         self.needs = tuple(needs)
-        """Columns that batches must have."""
+        """The columns that batches must have."""
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> Any:
-        """Wire it."""
+        """Apply the steps and return their three outputs."""
         judging = beam.ParDo(StepsDoFn(self.specs, self.needs)).with_output_types(
             pa.RecordBatch, dropped=pa.RecordBatch, quarantined=pa.RecordBatch
         )
@@ -87,34 +87,34 @@ class Steps(BatchTransform):
 
 
 class StepsDoFn(beam.DoFn):
-    """Judges batches."""
+    """Applies steps to batches."""
 
     def __init__(self, specs: Sequence[StepSpec], needs: Sequence[str]) -> None:
         self._specs = specs
         self._needs = needs
 
     def setup(self) -> None:
-        """Load the models, if this process has not."""
+        """Load the steps, unless this process has loaded them."""
         self._steps = [spec.loaded() for spec in self._specs]
         self._clock = CpuClock()
         self._metrics = {field.name for spec in self._specs for field in spec.fields}
 
     def process(self, batch: pa.RecordBatch) -> Iterator[Any]:
-        """Judge a batch."""
+        """Yield the rows of a batch that are kept, and the other rows with tags."""
         missing = [name for name in self._needs if name not in batch.schema.names]
         if missing:
             raise UserError(
                 f"a batch has no column {missing[0]!r}, which {self._steps[0].name} needs; it has "
-                f"{', '.join(batch.schema.names)}. ReadCorpus and FromRows make whole batches; "
-                "IdentifyLanguage adds language, which JudgeQuality needs"
+                f"{', '.join(batch.schema.names)}. ReadCorpus and FromRows make complete batches; "
+                "IdentifyLanguage adds the language, which JudgeQuality needs"
             )
         kept, verdicts = apply_steps(batch, self._steps, self._clock)
         names = kept.schema.names
         if len({*names}) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
             raise UserError(
-                f"{self._steps[-1].name} adds a column {twice!r} to batches that have one: give "
-                "each transform once, and call a field of rows otherwise"
+                f"{self._steps[-1].name} adds a column {twice!r} to batches that already have one: "
+                "give each transform once, and rename fields of rows with this name"
             )
         yield from tagged_outputs(kept, verdicts, metrics=self._metrics)
 
@@ -123,20 +123,20 @@ def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:
     """Check that names are given one by one, not in a list.
 
     Raises:
-        UserError: Something is no text.
+        UserError: An argument is not a string.
     """
     if odd := [value for value in values if not isinstance(value, str)]:
         raise UserError(f"{call}({odd[0]!r}): give names one by one, as in {call}({example})")
 
 
 class FilterUrls(Steps):
-    """Drops documents whose column `url` matches an entry of a list; reason `url-blocklist`."""
+    """Drops documents whose column `url` matches an entry of a blocklist: `url-blocklist`."""
 
     def __init__(self, *paths: str) -> None:
         """Make the transform.
 
         Args:
-            paths: Files of domains and URL prefixes, as --url-blocklist takes them.
+            paths: Files of domains and URL prefixes, as in --url-blocklist.
 
         Raises:
             UserError: A file cannot be read, or an entry is invalid.
@@ -147,23 +147,23 @@ class FilterUrls(Steps):
 
 
 class Clean(Steps):
-    """Cleans each text and adds `repaired`: whether that changed it; drops `empty` texts."""
+    """Cleans each text, and adds `repaired`, which says whether it changed; drops `empty` texts."""
 
     def __init__(self, level: str = "") -> None:
         """Make the transform.
 
         Args:
-            level: none, whitespace or repair, as --clean; "": what the corpus has for each text.
+            level: none, whitespace or repair, as in --clean; "" for the level of the corpus.
 
         Raises:
-            UserError: There is no such level.
+            UserError: The level does not exist.
         """
         parse_levels([level] if level else [])
         super().__init__(StepSpec(make=clean.CleanStep, arguments={"level": level}))
 
 
 class IdentifyLanguage(Steps):
-    """Adds `language` and `score`; drops what is in others (`language`, `language-score`)."""
+    """Adds `language` and `score`; drops others (`language`) and low scores (`language-score`)."""
 
     def __init__(
         self,
@@ -175,10 +175,11 @@ class IdentifyLanguage(Steps):
         """Make the transform.
 
         Args:
-            languages: Labels of the languages to keep, as in "zh", "en"; none, or "all": all.
-            threshold: Lowest score, as --language-threshold.
-            model: A fastText model, as --lid-model; "" for the installed one.
-            chars: Reads only the first characters of a text, as --lid-chars; 0: the whole text.
+            languages: The labels of the languages to keep, such as "zh", "en"; "all" or no label
+                keeps all.
+            threshold: The minimum score, as in --language-threshold.
+            model: A fastText model, as in --lid-model; "" for the installed one.
+            chars: How many characters of a text are read, as in --lid-chars; 0 means all.
 
         Raises:
             UserError: A language is unknown, or the model cannot be loaded.
@@ -194,7 +195,7 @@ class IdentifyLanguage(Steps):
 
 
 class JudgeQuality(Steps):
-    """Adds the metrics of the rules of each text's language; drops what breaks a rule."""
+    """Adds the metrics of the rules for each text's language; drops texts that break a rule."""
 
     def __init__(
         self,
@@ -209,13 +210,13 @@ class JudgeQuality(Steps):
         Args:
             rules: Profiles of languages, as in "en=gopher+c4", "zh=fineweb2-zh" (docs/quality.md).
             thresholds: Other bounds, as in "gopher.min_words=30".
-            model: That of IdentifyLanguage, if it is not the installed one: languages are then its
-                labels, which are not checked here.
+            model: The model of IdentifyLanguage, unless it is the installed one. Languages are then
+                labels of this model, and are not checked.
             classifier: fastText models, as in "quality.bin:hq>=0.4" (docs/quality.md).
             perplexity: KenLM models, as in "zh=zh.arpa.bin+zh.sp.model<=800".
 
         Raises:
-            UserError: There is no such profile, bound or model.
+            UserError: A profile, bound or model does not exist.
         """
         _check_names(rules, call="JudgeQuality", example='"en=gopher+c4", "zh=fineweb2-zh"')
         labels = None if model else LANGUAGES
@@ -242,10 +243,10 @@ class Decontaminate(Steps):
         """Make the transform.
 
         Args:
-            paths: Texts of benchmarks, as --decontaminate takes them.
+            paths: Files of benchmarks, as in --decontaminate.
 
         Raises:
-            UserError: A file cannot be read, or holds no text that is long enough.
+            UserError: A file cannot be read, or no text is long enough.
         """
         _check_names(paths, call="Decontaminate", example='"mmlu.jsonl", "ceval.jsonl"')
         log_remarks(paths)
@@ -261,21 +262,21 @@ class MaskPersonalData(Steps):
 
 
 class UserFilter(Steps):
-    """Drops, measures or changes texts by a filter in a module of the user's (docs/own.md)."""
+    """Drops, measures or changes texts by a custom filter (docs/own.md)."""
 
     def __init__(self, spec: str) -> None:
         """Make the transform.
 
         Args:
-            spec: MODULE:NAME[?OPTION=VALUE&…], as --filter; its place is where it is put.
+            spec: MODULE:NAME[?OPTION=VALUE&…], as in --filter, but without AFTER=.
 
         Raises:
-            UserError: It cannot be loaded.
+            UserError: The filter cannot be loaded.
         """
         parsed = parse_filter(spec)
         if parsed.after != QUALITY:
             raise UserError(
-                f'UserFilter("{spec}"): its place is where it is put, so leave {parsed.after}= out'
+                f'UserFilter("{spec}"): leave out {parsed.after}=, the pipeline decides its place'
             )
         super().__init__(StepSpec(make=_user_filter, arguments={"spec": parsed}))
 
@@ -286,17 +287,18 @@ def _user_filter(spec: FilterSpec) -> Step:
 
 
 class Tokenize(Steps):
-    """Adds `tokens`, eos last, and counts; quarantines what its library fails on."""
+    """Adds `tokens`, which end with eos, and counts; quarantines texts that it cannot encode."""
 
     def __init__(self, tokenizer: str, *, eos: str = "") -> None:
         """Make the transform.
 
         Args:
-            tokenizer: sentencepiece:FILE.model, tiktoken:NAME or hf:tokenizer.json, as --tokenizer.
-            eos: The token that ends each document, as --eos.
+            tokenizer: The value of --tokenizer: sentencepiece:FILE.model, tiktoken:NAME or
+                hf:tokenizer.json.
+            eos: The token that ends each document, as in --eos.
 
         Raises:
-            UserError: It cannot be loaded.
+            UserError: The tokenizer cannot be loaded.
         """
         arguments = {"spec": tokenizer, "eos": eos}
         super().__init__(StepSpec(make=tokenize.TokenizeStep, arguments=arguments))

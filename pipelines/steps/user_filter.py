@@ -1,4 +1,4 @@
-"""A custom filter as a step."""
+"""The step that applies a custom filter."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -30,52 +30,54 @@ from pipelines.steps.tokenize import TokenizeStep
 from shards.errors import UserError
 
 REASON, TEXT = "reason", "text"
-"""The keys that a filter may return besides its metrics."""
+"""The keys of a filter's result, besides its metrics."""
 
 CHANGED = "changed"
-"""The column that says which texts it changed."""
+"""The name of the column that says which texts a filter changed."""
 
 
 STEPS: tuple[type[Step], ...] = (
     BlockStep, CleanStep, IdentifyStep, QualityFilter,
     DecontaminateStep, MaskStep, TokenizeStep, FingerprintStep,
 )  # fmt: skip
-"""The steps of the chain (chain.py): figures go by their names and by those of their fields."""
+"""The built-in steps; the report's figures are keyed by their names and those of their fields."""
 
 _OTHERS = (READ, "document", "segment")
-"""Other keys of figures."""
+"""Other keys of the report's figures."""
 
 
 class UserFilterStep(Step):
-    """A function of a batch, in a module of the user's.
+    """A custom function of a batch.
 
-    It is given a record batch: `text`, `prompt`, `bytes`, what the corpus keeps of a record (id,
-    url …), and from their steps on `language`, `score` and the metrics. It returns a reason or None
-    for each text, or a dict with any of `reason`, `text` and its metrics. A class may have
+    The function gets a record batch with the columns `text`, `prompt`, `bytes`, those that the
+    corpus keeps of a record (id, url …), and the columns of earlier steps: `language`, `score` and
+    metrics. It returns a reason or None for each text, or a dict with any of `reason`, `text` and
+    its metrics. A class may have
 
-    - `metrics`, names of numbers that it returns: columns NAME.METRIC of the audit table, float32;
-    - `bounds`, such as {"min_score": 0.5}: a text whose score is smaller goes. Other bounds can be
-      given as options (NAME?min_score=0.3), and tried later on the audit table alone. Every text
-      in a language asked for is measured, whichever rule it breaks; the filter gives no reasons;
-    - `changes_text = True`, if it returns texts: a column NAME.changed then tells which.
+    - `metrics`, the names of numbers that it returns: columns NAME.METRIC of the audit table,
+      float32;
+    - `bounds`, such as {"min_score": 0.5}, which drops texts with a smaller score. Options set
+      other bounds (NAME?min_score=0.3), and `rethreshold` can try them later. Every text in a
+      wanted language is measured, even if it breaks a rule; the filter returns no reasons;
+    - `changes_text = True`, if it returns texts: a column NAME.changed then says which changed.
 
-    A reason is in the account as NAME:REASON, a bound's as NAME-low-METRIC, NAME-high-METRIC.
+    The account has a reason as NAME:REASON, and a bound as NAME-low-METRIC or NAME-high-METRIC.
     """
 
     def __init__(self, spec: FilterSpec) -> None:
-        """Load it.
+        """Load the filter.
 
         Args:
-            spec: Which filter, with its options.
+            spec: The filter and its options.
 
         Raises:
-            UserError: As FilterSpec.load.
+            UserError: The filter cannot be loaded, or its metrics or bounds are not valid.
         """
         self._spec = spec
         self._filter, self.bounds = spec.load()
         self.name = spec.name
         self.after = spec.after
-        """The step that it follows."""
+        """The step that the filter follows."""
         metrics = getattr(self._filter, "metrics", ())
         if not _is_names(metrics):
             raise UserError(f"--filter {spec}: its `metrics` is {metrics!r}, not a list of names")
@@ -89,125 +91,127 @@ class UserFilterStep(Step):
             self.needs = (*self.needs, "language")
         self._quality = QualityRules({EVERY_LANGUAGE: (bound_metrics(spec.name, self.bounds),)})
         self.code = code_hash(spec.module)
-        given = [f"{name}={_identity(value)}" for name, value in spec.given.items()]
-        self.identity = f"{spec.after}={spec}{'?' if given else ''}{'&'.join(given)}"
-        """Its spec in the flag; files among its options by their SHA-256."""
+        options = [f"{name}={_identity(value)}" for name, value in spec.options.items()]
+        self.identity = f"{spec.after}={spec}{'?' if options else ''}{'&'.join(options)}"
+        """The value of the flag, with the SHA-256 of files among the options."""
         self.library_versions = {
-            f"filter {spec}": versions_with_hash(str(spec), {self.identity: self.fact})
+            f"filter {spec}": versions_with_hash(str(spec), {self.identity: self.settings})
         }
 
     @property
-    def fact(self) -> dict[str, Any]:
-        """The inputs of its verdicts besides its identity, JSON-able."""
-        limits = {"bounds": bounds_as_json(self.bounds)} if self.bounds else {}
-        return {"name": self.name, "code": self.code, **limits}
+    def settings(self) -> dict[str, Any]:
+        """Everything that decides the filter's results besides its identity, as JSON values."""
+        bounds = {"bounds": bounds_as_json(self.bounds)} if self.bounds else {}
+        return {"name": self.name, "code": self.code, **bounds}
 
     def _check_bounds(self) -> None:
         known = {f"{side}_{metric}" for side in ("min", "max") for metric in self._metrics}
-        odd = self.bounds.keys() - known
-        if odd or self._changes_text or self.after != QUALITY:
+        unknown = self.bounds.keys() - known
+        if unknown or self._changes_text or self.after != QUALITY:
             raise UserError(
-                f"--filter {self._spec} has bounds ({', '.join(self.bounds)}): each is min_ or "
-                f"max_ and one of its metrics ({', '.join(self._metrics) or 'it has none'}), and "
-                "such a filter changes no texts and follows quality"
+                f"--filter {self._spec} has bounds ({', '.join(self.bounds)}): each bound must be "
+                f"named min_ or max_ and a metric ({', '.join(self._metrics) or 'it has none'}), "
+                "and such a filter must not change texts and must follow quality"
             )
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
-        """Ask it; add its metrics and take its texts."""
-        reasons, texts, metrics = self._asked(batch) if batch.num_rows else ([], None, {})
-        batch = self._with(batch, metrics)
+        """Apply the filter; add its metrics, and replace the texts that it changes."""
+        reasons, texts, metrics = self._call_filter(batch) if batch.num_rows else ([], None, {})
+        batch = self._with_metrics(batch, metrics)
         if self.bounds:
-            return self._bounded(batch, reasons)
-        return self._replaced(batch, texts, reasons)
+            return self._judged(batch, reasons)
+        return self._with_texts(batch, texts, reasons)
 
-    def _asked(
+    def _call_filter(
         self, batch: pa.RecordBatch
     ) -> tuple[list[str | None], list[str] | None, dict[str, np.ndarray]]:
-        """Apply the filter to a batch: return reasons, texts if it changes any, metrics."""
+        """Return the reasons, the texts if the filter returned any, and the metrics of a batch."""
         shown = [name for name in batch.schema.names if name not in (DEFERRED_REASON, CLEAN.name)]
         places = batch["position"]
-        doing = f"it fails on a batch of {batch.num_rows} texts, of records at {places[0]} on"
+        doing = f"it fails on a batch of {batch.num_rows} texts, from the record at {places[0]} on"
         with reraise_user_code_errors(str(self._spec), doing=doing, what=FILTER):
-            said = self._filter(batch.select(shown))
-            if said is None:
+            returned = self._filter(batch.select(shown))
+            if returned is None:
                 raise UserError(
                     f"--filter {self._spec} returned None for a batch of {batch.num_rows} texts: "
-                    "it returns a list with None or a reason for each (is there a `return`?)"
+                    "it must return a list with None or a reason for each (is a `return` missing?)"
                 )
-            answer = dict(said) if isinstance(said, Mapping) else {REASON: said}
-            reasons = self._reasons(answer.pop(REASON, None), batch.num_rows)
-            texts = self._texts(answer.pop(TEXT, None), batch)
-            return reasons, texts, self._measured(answer, batch.num_rows)
+            columns = dict(returned) if isinstance(returned, Mapping) else {REASON: returned}
+            reasons = self._reasons(columns.pop(REASON, None), batch.num_rows)
+            texts = self._texts(columns.pop(TEXT, None), batch)
+            return reasons, texts, self._measured(columns, batch.num_rows)
 
-    def _bounded(self, batch: pa.RecordBatch, reasons: Sequence[str | None]) -> FilterResult:
-        """Return the verdict that follows from the metrics."""
+    def _judged(self, batch: pa.RecordBatch, reasons: Sequence[str | None]) -> FilterResult:
+        """Return the result that the metrics and bounds give."""
         if any(reasons):
             raise UserError(
-                f"--filter {self._spec} has bounds and returned a reason: it returns metrics "
-                "alone, so that other bounds can be tried on them"
+                f"--filter {self._spec} has bounds and returned a reason: it must return only "
+                "metrics, so that other bounds can be tried on them"
             )
         broken = self._quality.reasons(batch)
         return finish_filter(batch, broken, measure_only=self.measure_only)
 
-    def _reasons(self, said: Any, num: int) -> list[str | None]:
-        """Return the reasons as the account has them."""
-        if said is None:
+    def _reasons(self, returned: Any, num: int) -> list[str | None]:
+        """Return the reasons as in the account."""
+        if returned is None:
             return [None] * num
-        reasons = _listed(said)
-        odd = [one for one in reasons if one is not None and not (one and isinstance(one, str))]
-        if odd or isinstance(said, str):
+        reasons = _as_list(returned)
+        wrong = [one for one in reasons if one is not None and not (one and isinstance(one, str))]
+        if wrong or isinstance(returned, str):
+            shown = returned if isinstance(returned, str) else wrong[0]
             raise UserError(
-                f"--filter {self._spec} returned {said if isinstance(said, str) else odd[0]!r}: it "
-                "returns, for each text, None to keep it or a reason to leave it out, a string "
-                "that is not empty"
+                f"--filter {self._spec} returned {shown!r}: it must return, for each text, None to "
+                "keep it, or a reason to drop it, which is a string that is not empty"
             )
         self._check_number(len(reasons), num, what="reasons")
         return [f"{self.name}:{reason}" if reason is not None else None for reason in reasons]
 
-    def _texts(self, said: Any, batch: pa.RecordBatch) -> list[str] | None:
-        if said is None:
+    def _texts(self, returned: Any, batch: pa.RecordBatch) -> list[str] | None:
+        if returned is None:
             return None
         if not self._changes_text:
             raise UserError(
-                f"--filter {self._spec} returned texts: a class that changes them says so with "
+                f"--filter {self._spec} returned texts: a class that changes texts must have "
                 "`changes_text = True`, so that the audit table has a column for it"
             )
-        texts = _listed(said)
+        texts = _as_list(returned)
         self._check_number(len(texts), batch.num_rows, what="texts")
-        odd = [one for one in texts if not _is_text(one)]
-        if odd:
+        wrong = [one for one in texts if not _is_text(one)]
+        if wrong:
             raise UserError(
-                f"--filter {self._spec} returned {odd[0]!r:.80} as a text: it returns, for each "
-                "text, a string of valid Unicode; an unchanged one if it is to stay, an empty "
-                "one if it is to go"
+                f"--filter {self._spec} returned {wrong[0]!r:.80} as a text: it must return, for "
+                "each text, a string of valid Unicode: the same text to keep it, or an empty "
+                "string to drop it"
             )
         return texts
 
     def _measured(self, metrics: Mapping[str, Any], num: int) -> dict[str, np.ndarray]:
-        """Return the metrics that the filter gave, float32[n] each."""
+        """Return the metrics that the filter returned, float32[n] each."""
         unknown = sorted(metrics.keys() - {*self._metrics})
         if unknown:
             raise UserError(
                 f"--filter {self._spec} returned {', '.join(map(str, unknown))}, which its "
                 f"`metrics` does not name ({', '.join(self._metrics) or 'it has none'})"
             )
-        values = {name: np.asarray(_listed(given), np.float32) for name, given in metrics.items()}
+        values = {name: np.asarray(_as_list(given), np.float32) for name, given in metrics.items()}
         for name, given in values.items():
             self._check_number(len(given), num, what=f"values of {name}")
         return values
 
-    def _with(self, batch: pa.RecordBatch, metrics: Mapping[str, np.ndarray]) -> pa.RecordBatch:
-        """Return the batch with the filter's metrics, null where it gave none."""
+    def _with_metrics(
+        self, batch: pa.RecordBatch, metrics: Mapping[str, np.ndarray]
+    ) -> pa.RecordBatch:
+        """Return the batch with the filter's metrics, null if the filter did not return them."""
         none = np.full(batch.num_rows, np.nan, np.float32)
         for name in self._metrics:
             column = pa.array(metrics.get(name, none), from_pandas=True)
             batch = batch.append_column(f"{self.name}.{name}", column)
         return batch
 
-    def _replaced(
+    def _with_texts(
         self, batch: pa.RecordBatch, texts: list[str] | None, reasons: list[str | None]
     ) -> FilterResult:
-        """Return the verdict on the batch with the filter's texts; emptied ones go."""
+        """Return the result with the filter's texts in the batch; emptied texts are dropped."""
         column = pa.array(reasons, pa.string())
         if not self._changes_text:
             return FilterResult(batch, column)
@@ -231,7 +235,7 @@ def load_filters(specs: Sequence[FilterSpec]) -> list[UserFilterStep]:
     """Return the filters of a run.
 
     Raises:
-        UserError: Two have the same name, or one that is taken; or as UserFilterStep.
+        UserError: Two filters have the same name, a name is taken, or a filter is not valid.
     """
     names = [spec.name for spec in specs]
     fields = {field.name.partition(".")[0] for step in STEPS for field in step.fields}
@@ -239,38 +243,38 @@ def load_filters(specs: Sequence[FilterSpec]) -> list[UserFilterStep]:
     ours = {*steps, *SCORERS, *(profile.short for profile in PROFILES)}
     if taken := sorted(ours.intersection(names)):
         raise UserError(
-            f"a filter cannot be called {taken[0]!r}: a step, rule or model of corpusmill is "
-            "called so, and figures and reasons go by these names"
+            f"a filter cannot be named {taken[0]!r}: a step, rule or model of corpusmill has this "
+            "name, and figures and reasons are listed by name"
         )
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice:
-        raise UserError(f"two filters are called {twice!r}: give each one its own name")
+        raise UserError(f"two filters are named {twice!r}: give each filter its own name")
     return [UserFilterStep(spec) for spec in specs]
 
 
-def _listed(said: Any) -> list[Any]:
-    """Return the result of a filter as a list: of a list, numpy, Arrow or pandas."""
-    if isinstance(said, pa.Array | pa.ChunkedArray):
-        return list(said.to_pylist())
-    return list(said.tolist() if hasattr(said, "tolist") else said)
+def _as_list(values: Any) -> list[Any]:
+    """Return a column that a filter returned as a list; it may be of numpy, Arrow or pandas."""
+    if isinstance(values, pa.Array | pa.ChunkedArray):
+        return list(values.to_pylist())
+    return list(values.tolist() if hasattr(values, "tolist") else values)
 
 
 def _is_names(metrics: Any) -> bool:
     return isinstance(metrics, list | tuple) and all(isinstance(name, str) for name in metrics)
 
 
-def _is_text(said: Any) -> bool:
-    if not isinstance(said, str):
+def _is_text(value: Any) -> bool:
+    if not isinstance(value, str):
         return False
     try:
-        said.encode()
-    except UnicodeEncodeError:  # half of a character of UTF-16
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair
         return False
     return True
 
 
 def _identity(value: str) -> str:
-    with suppress(OSError, ValueError):  # a value that no path can be
+    with suppress(OSError, ValueError):  # the value cannot be a path
         if Path(value).is_file():
             return f"sha256:{file_hash(Path(value))}"
     return value

@@ -1,1 +1,1 @@
-"""Texts to token ids: `tokenizer.py` is the room's face; each kind of model has a module."""
+"""Turns texts into token ids: `tokenizer.py` loads tokenizers; each kind of model has a module."""

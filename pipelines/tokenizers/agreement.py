@@ -1,6 +1,6 @@
-"""Texts on which fast encoders have to give the ids of the reference each time a model is loaded.
+"""Compares fast encoders with the reference each time a model is loaded.
 
-They are those where implementations of BPE tend to differ.
+The texts are those for which implementations of BPE tend to differ.
 """
 
 from collections.abc import Sequence
@@ -51,21 +51,21 @@ CHECK_TEXTS = (
     "x" + "\u0301" * 80,
     "supercalifragilistic" * 12,
 )
-"""White space, contractions, digits, scripts, combining marks, controls, specials, long runs."""
+"""White space, contractions, digits, scripts, combining marks, controls, specials, repetitions."""
 
 
 _MAX_PIECES = 200
-"""Pieces in a text that is made of them."""
+"""The maximum number of pieces in a text of `texts_of_pieces`."""
 
 
 def texts_of_pieces(pieces: Sequence[str]) -> list[str]:
-    """Return texts made of all pieces, next to other pieces than in the vocabulary."""
+    """Return texts of all pieces, which have other neighbours than in the vocabulary."""
     count = -(-len(pieces) // _MAX_PIECES)
     return ["".join(pieces[first::count]) for first in range(count)]
 
 
 def first_difference(encode: Encode, reference: Encode, texts: Sequence[str]) -> str | None:
-    """Return how the ids differ for the first text that the two encode differently, or None."""
+    """Describe how the ids of the first text with different ids differ; None if all agree."""
     tokens, lengths = encode(texts)
     parts = np.split(tokens, np.cumsum(lengths)[:-1])
     for text, part in zip(texts, parts, strict=True):

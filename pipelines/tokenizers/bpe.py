@@ -1,7 +1,7 @@
-"""Byte-level BPE: GPT-2's alphabet of bytes, ranks and merges, tiktoken's encodings and files.
+"""Loads byte-level BPE: tiktoken's encodings and files, and GPT-2's merges.
 
-fastokens encodes where it is installed and gives the ids of the reference: it is several times as
-fast as tiktoken and tokenizers, and young; hence the check (agreement.py).
+If fastokens is installed and gives the same ids as the reference, it encodes: it is several times
+as fast as tiktoken and tokenizers. It is a young library, so its ids are checked (agreement.py).
 """
 
 import base64
@@ -28,29 +28,29 @@ from shards.commands.spelling import expected
 from shards.errors import UserError
 
 PieceRanks = Mapping[bytes, int]
-"""The bytes of each piece, and its id, which is also its rank: lower ranks are merged first."""
+"""The id of each piece, given as bytes. The id is also the rank: lower ranks are merged first."""
 
 END_OF_TEXT = "<|endoftext|>"
 
 _MAX_SPECIAL = 32
-"""Ids without a piece in published files, at most."""
+"""The maximum number of ids without a piece in published files."""
 
 _LOG = logging.getLogger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Encoding:
-    """Facts that a file of ranks does not contain."""
+    """The parts of an encoding that a file of ranks does not contain."""
 
     pattern: str
-    """It cuts texts into words, and no piece crosses words."""
+    """The pattern that splits texts into words; no piece extends over several words."""
     end_of_text: int
     size: int
-    """How many ids there are, special ones and holes included."""
+    """The number of ids, including special and unused ones."""
 
 
-# Patterns, ends of text and sizes are those of tiktoken_ext/openai_public.py (tiktoken 0.12): only
-# these give the published ids.
+# Patterns, ends of text and sizes are those of tiktoken_ext/openai_public.py (tiktoken 0.12), which
+# give the published ids.
 _GPT2 = r"'(?:[sdmt]|ll|ve|re)| ?\p{L}++| ?\p{N}++| ?[^\s\p{L}\p{N}]++|\s++$|\s+(?!\S)|\s"
 _CL100K = (
     r"'(?i:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?+\p{L}++|\p{N}{1,3}+| ?[^\s\p{L}\p{N}]++[\r\n]*+"
@@ -63,7 +63,7 @@ _O200K = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# The same pattern as spelt where fastokens has a scanner for it (four times as fast as a regex).
+# Equal patterns for which fastokens has a scanner, which is four times as fast as a regex.
 _SCANNED = {
     _CL100K: r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -75,26 +75,26 @@ ENCODINGS = {
     "cl100k_base": Encoding(pattern=_CL100K, end_of_text=100257, size=100277),
     "o200k_base": Encoding(pattern=_O200K, end_of_text=199999, size=200019),
 }
-"""By the name of the file of ranks."""
+"""The encodings by the name of their files of ranks."""
 
 
 def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     """Return the model of an encoding that tiktoken knows by name, or of a file.
 
     Args:
-        name: an encoding such as "gpt2"; a file such as "cl100k_base.tiktoken"; or GPT-2's merges,
-            with the vocabulary next to them.
-        fast: encode by fastokens if it is installed and gives equal ids.
+        name: An encoding such as "gpt2"; a file such as "cl100k_base.tiktoken"; or a file of
+            GPT-2's merges, with the vocabulary next to it.
+        fast: Encode with fastokens if it is installed and its ids are equal.
 
     Raises:
-        UserError: there is no such encoding or file, it cannot be fetched, or it is damaged.
+        UserError: The encoding or file does not exist, cannot be fetched, or is damaged.
     """
     path = Path(name)
     if not path.exists():
         ranks, encoding = _published(name)
     elif not path.is_file():
         raise UserError(
-            f"tiktoken:{name} is a folder, a pipe or a device: expected a file called "
+            f"tiktoken:{name} is a folder, a pipe or a device: expected a file named "
             "NAME.tiktoken, or GPT-2's merges.txt or vocab.bpe."
         )
     elif path.suffix == ".tiktoken":
@@ -105,23 +105,23 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
 
 
 def restore_tiktoken(content: bytes, *, name: str, end_of_text: int, size: int) -> TokenModel:
-    """Return the model whose `content` was kept.
+    """Return the model whose `content` a dataset has stored.
 
     Args:
-        content: the pattern, and the lines of a file of ranks.
-        name: where it was kept, for messages.
-        end_of_text: its id.
-        size: how many ids there are.
+        content: The pattern, and the lines of a file of ranks.
+        name: The place of the content, for messages.
+        end_of_text: The id of the end of text.
+        size: The number of ids.
 
     Raises:
-        UserError: it is no such content.
+        UserError: The content is not valid.
     """
     pattern, _, lines = content.partition(b"\n")
     try:
         encoding = Encoding(pattern=pattern.decode(), end_of_text=end_of_text, size=size)
         ranks = _parse_ranks(lines)
     except (ValueError, binascii.Error) as error:
-        raise UserError(f"{name} holds no ranks of tiktoken's kind ({reason(error)}).") from error
+        raise UserError(f"{name} does not contain tiktoken ranks ({reason(error)}).") from error
     return _model(*_check_ranks(Path(name), ranks, encoding), fast=True)
 
 
@@ -143,11 +143,11 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
         encode=encode,
         library=library,
         pieces=pieces,
-        special=frozenset(range(encoding.size)) - frozenset(ranks.values()),
+        special_ids=frozenset(range(encoding.size)) - frozenset(ranks.values()),
         unknown=None,
         commands=byte_bpe_commands(encoding.size, end_of_text=encoding.end_of_text),
         content=encoding.pattern.encode() + b"\n" + lines,
-        # Of other patterns transformers has no form that gives the same words.
+        # transformers cannot express other patterns with the same words.
         transformers_json=(lambda: _as_json(ranks, encoding))
         if encoding.pattern == _GPT2
         else None,
@@ -155,7 +155,7 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
 
 
 def _as_json(ranks: PieceRanks, encoding: Encoding) -> str:
-    """Return GPT-2's model as a `tokenizer.json`, with its end of text."""
+    """Return GPT-2's model as a `tokenizer.json` with its end of text."""
     description = orjson.loads(gpt2_json(ranks))
     level = description["pre_tokenizer"]
     end = {"id": encoding.end_of_text, "content": END_OF_TEXT, "special": True}
@@ -188,16 +188,16 @@ def _published(name: str) -> tuple[PieceRanks, Encoding]:
     known = tiktoken.list_encoding_names()
     if name not in known:
         raise UserError(
-            f"tiktoken:{name}: there is no such file, and tiktoken knows no encoding of that name: "
-            f"{expected(name, known)}."
+            f"tiktoken:{name}: this file does not exist, and tiktoken has no encoding of that "
+            f"name: {expected(name, known)}."
         )
     try:
         library = tiktoken.get_encoding(name)
     except (OSError, ValueError, ImportError) as error:
         raise UserError(
             f"tiktoken:{name}: tiktoken could not fetch this encoding ({error}). Without internet, "
-            "set TIKTOKEN_CACHE_DIR to a folder that tiktoken filled elsewhere, or give the file: "
-            f"tiktoken:PATH/{name}.tiktoken."
+            "set TIKTOKEN_CACHE_DIR to a cache folder of tiktoken from another machine, or give "
+            f"the file: tiktoken:PATH/{name}.tiktoken."
         ) from error
     return library._mergeable_ranks, Encoding(
         pattern=library._pat_str, end_of_text=library.eot_token, size=library.n_vocab
@@ -205,11 +205,11 @@ def _published(name: str) -> tuple[PieceRanks, Encoding]:
 
 
 def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
-    """Read a file whose lines hold a piece in base64, a space and the rank of the piece."""
+    """Read a file with a piece in base64, a space and the piece's rank in each line."""
     if path.stem not in ENCODINGS:
         raise UserError(
-            f"{path}: a file of ranks states neither its pattern nor its special tokens, so its "
-            f"name has to be one of {', '.join(f'{name}.tiktoken' for name in ENCODINGS)}. Give "
+            f"{path}: a file of ranks contains neither its pattern nor its special tokens, so it "
+            f"must be named one of {', '.join(f'{name}.tiktoken' for name in ENCODINGS)}. Give "
             "any other model as hf:tokenizer.json."
         )
     encoding = ENCODINGS[path.stem]
@@ -217,12 +217,12 @@ def _rank_file(path: Path) -> tuple[PieceRanks, Encoding]:
         ranks = _parse_ranks(path.read_bytes())
     except (ValueError, binascii.Error) as error:
         raise UserError(
-            f"{path} is not a file of tiktoken ranks ({reason(error)}): each line should hold a "
+            f"{path} is not a file of tiktoken ranks ({reason(error)}): each line should contain a "
             "piece in base64, a space and a number."
         ) from error
     if len(ranks) < encoding.size - _MAX_SPECIAL:
         _LOG.warning(
-            "%s has %s pieces, and not %s as the published file: is it whole?",
+            "%s has %s pieces, but the published file has %s: is it complete?",
             path,
             f"{len(ranks):,}",
             f"{encoding.size:,}",
@@ -236,13 +236,13 @@ def _parse_ranks(content: bytes) -> PieceRanks:
 
 
 def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
-    """Read GPT-2's merges, and check them against the vocabulary next to them."""
-    from tokenizers.models import BPE  # noqa: PLC0415  other tokenizers do without it
+    """Read GPT-2's merges, and check them against the vocabulary next to the file."""
+    from tokenizers.models import BPE  # noqa: PLC0415  other tokenizers do not need it
 
     vocabulary_path = _vocabulary_path(path)
     try:
         vocabulary, merged = BPE.read_file(str(vocabulary_path), str(path))
-    except Exception as error:  # the library has no kind of its own
+    except Exception as error:  # the library has no own exceptions
         raise UserError(
             f"{path} and {vocabulary_path} are not GPT-2's merges and vocabulary ({reason(error)})."
         ) from error
@@ -251,7 +251,7 @@ def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
     numbered = vocabulary == {piece: i for i, piece in enumerate([*pieces, END_OF_TEXT])}
     if not numbered or not {*"".join(pieces)} <= alphabet.keys():
         raise UserError(
-            f"{vocabulary_path} does not number the merges of {path} in their order and then "
+            f"{vocabulary_path} does not number the merges of {path} in order, followed by "
             f"{END_OF_TEXT}, as GPT-2 does: give this model as hf:tokenizer.json."
         )
     ranks = {bytes(alphabet[c] for c in piece): i for i, piece in enumerate(pieces)}
@@ -265,7 +265,7 @@ def _vocabulary_path(path: Path) -> Path:
         names[path.name] = f"{path.name.removesuffix('merges.txt')}vocab.json"
     if path.name not in names:
         raise UserError(
-            f"tiktoken:{path}: expected a file called NAME.tiktoken, or GPT-2's merges.txt or "
+            f"tiktoken:{path}: expected a file named NAME.tiktoken, or GPT-2's merges.txt or "
             "vocab.bpe."
         )
     vocabulary_path = path.with_name(names[path.name])
@@ -280,21 +280,21 @@ def _check_ranks(path: Path, ranks: PieceRanks, encoding: Encoding) -> tuple[Pie
     outside = max(numbers, default=0) >= encoding.size or min(numbers, default=0) < 0
     if len(numbers) < len(ranks) or outside:
         raise UserError(
-            f"{path} has ids twice, or ids above {encoding.size - 1} or below 0: it is damaged."
+            f"{path} has duplicate ids, or ids above {encoding.size - 1} or below 0: it is damaged."
         )
     if encoding.end_of_text in numbers or single < 256:  # noqa: PLR2004  a piece for every byte
         raise UserError(
-            f"{path} has pieces for {single} of 256 bytes, or one with the id of {END_OF_TEXT}: "
-            "it is damaged."
+            f"{path} has pieces for {single} of 256 bytes, or a piece with the id of "
+            f"{END_OF_TEXT}: it is damaged."
         )
     return ranks, encoding
 
 
 def byte_alphabet() -> dict[str, int]:
-    """Return the byte that each character stands for in GPT-2's files.
+    """Return the byte that each character represents in GPT-2's files.
 
-    Bytes that print in Latin-1 stand for themselves, the others follow from U+0100 on
-    (openai/gpt-2, src/encoder.py).
+    Bytes that are printable in Latin-1 are represented by these characters, the others by
+    characters from U+0100 on (openai/gpt-2, src/encoder.py).
     """
     printing = [b for b in range(256) if chr(b).isprintable() and chr(b) != " "]
     others = [b for b in range(256) if b not in printing]
@@ -302,10 +302,10 @@ def byte_alphabet() -> dict[str, int]:
 
 
 def gpt2_json(ranks: PieceRanks) -> str:
-    """Return the `tokenizer.json` of ranks, for texts split into words as GPT-2 splits them.
+    """Return ranks as a `tokenizer.json` that splits texts into words as GPT-2 does.
 
     Raises:
-        ValueError: some piece is not made of two others of lower rank.
+        ValueError: A piece does not consist of two pieces of lower rank.
     """
     letters = {byte: letter for letter, byte in byte_alphabet().items()}
 
@@ -323,18 +323,20 @@ def gpt2_json(ranks: PieceRanks) -> str:
 
 
 def merges(ranks: PieceRanks) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the two pieces that each longer piece is merged from, by rank.
+    """Yield the two pieces that are merged into each longer piece, by rank.
 
-    They are what the merges of lower rank leave of the piece.
+    The merges of lower rank split the piece into these two.
 
     Raises:
-        ValueError: these merges do not leave two pieces.
+        ValueError: These merges do not give two pieces.
     """
     for piece, rank in sorted(ranks.items(), key=lambda item: item[1]):
         if len(piece) > 1:
             parts = _merge_below(piece, ranks, rank)
             if len(parts) != 2:  # noqa: PLR2004  a merge joins two
-                raise ValueError(f"no two pieces of lower rank than {rank} make {piece!r}")
+                raise ValueError(
+                    f"{piece!r} does not consist of two pieces of lower rank than {rank}"
+                )
             yield parts[0], parts[1]
 
 
@@ -355,12 +357,12 @@ def _merge_below(piece: bytes, ranks: PieceRanks, limit: int) -> list[bytes]:
 def fast_or_reference(
     build: Callable[[], Encode], reference: Encode, *, library: str
 ) -> tuple[Encode, str]:
-    """Return the encoder that `build` makes if fastokens is installed and agrees, and its name.
+    """Return fastokens' encoder if it is installed and agrees, else the reference; and its library.
 
     Args:
-        build: makes the encoder by one of the functions below.
-        reference: gives the right ids; it is returned otherwise.
-        library: the library behind the reference.
+        build: Makes the encoder, by one of the functions below.
+        reference: The encoder that gives the correct ids.
+        library: The library of the reference.
     """
     if importlib.util.find_spec("fastokens") is None:
         return reference, library
@@ -374,12 +376,12 @@ def fast_or_reference(
 
 
 def fast_from_json(description: str) -> Encode:
-    """Return the encoder of a `tokenizer.json`."""
+    """Return fastokens' encoder for a `tokenizer.json`."""
     return _encoder(lambda library: library.from_json_str(description))
 
 
 def fast_from_ranks(ranks: bytes, *, pattern: str) -> Encode:
-    """Return the encoder of tiktoken's ranks, given the lines of their file and the pattern."""
+    """Return fastokens' encoder for tiktoken's ranks, given the lines of a file, and a pattern."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "ranks.tiktoken")
         path.write_bytes(ranks)
@@ -387,8 +389,8 @@ def fast_from_ranks(ranks: bytes, *, pattern: str) -> Encode:
 
 
 def _encoder(build: Callable[[Any], Any]) -> Encode:
-    # Work is shared out as one process per core; threads of its own would only get in the way.
-    # (fastokens 0.3 reads the first for its own workers, the second through Rayon.)
+    # There is one process per core, so further threads would only slow each other down. (fastokens
+    # 0.3 reads the first variable for its workers, and the second through Rayon.)
     os.environ.setdefault("FASTOKENS_BPE_THREADS", "1")
     os.environ.setdefault("RAYON_NUM_THREADS", "1")
     import fastokens  # noqa: PLC0415  optional

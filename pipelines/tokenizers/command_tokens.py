@@ -1,6 +1,6 @@
 """The command tokens of GLM: their names, and their ids in each kind of model.
 
-Ids are those of THUDM/GLM (data_utils/tokenization.py), with every command always present:
+The ids are those of THUDM/GLM (data_utils/tokenization.py) with all commands present:
 
     role     SentencePiece   byte-level BPE     WordPiece
     eos=pad  V               its end of text    [PAD]
@@ -15,15 +15,15 @@ Ids are those of THUDM/GLM (data_utils/tokenization.py), with every command alwa
     gmask    V + 9           V + 6              V + 2
     dblock   V + 10          V + 8              V + 4
 
-V is the number of the model's own pieces. The SentencePiece column is that of GLM's
-`--fix-command-token`; without it GLM's gmask and eop share an id.
+V is the number of the model's own pieces. The SentencePiece column is GLM's with
+`--fix-command-token`; without this flag gmask and eop have the same id in GLM.
 """
 
 import dataclasses
 from collections.abc import Mapping
 
 MULTIPLE = 128
-"""Vocabularies are padded to a multiple of this, as GLM's are, which suits matrix units."""
+"""Vocabularies are padded to a multiple of this, as in GLM, which suits GPUs."""
 
 NAMES = {
     "eos": "<|endoftext|>",
@@ -38,7 +38,7 @@ NAMES = {
     "gmask": "[gMASK]",
     "dblock": "[dBLOCK]",
 }
-"""The form of a command token in decoded text."""
+"""How command tokens appear in decoded text."""
 
 BERT_NAMES = {"pad": "[PAD]", "sep": "[SEP]", "cls": "[CLS]", "mask": "[MASK]", "unk": "[UNK]"}
 """The command tokens that a WordPiece model already has."""
@@ -50,16 +50,16 @@ class CommandTokens:
 
     ids: Mapping[str, int]
     total: int
-    """One more than the highest id in use."""
+    """The highest id in use, plus one."""
 
     @property
     def padded(self) -> int:
-        """The size of the vocabulary, a multiple of `MULTIPLE`."""
+        """The padded size of the vocabulary, a multiple of `MULTIPLE`."""
         return -(-self.total // MULTIPLE) * MULTIPLE
 
 
 def sentencepiece_commands(pieces: int, *, end_of_text: int | None) -> CommandTokens:
-    """Return the commands of a SentencePiece model; None: V closes documents, as GLM's do."""
+    """Return the commands of a SentencePiece model; without an end of text, V ends documents."""
     more = ("sep", "cls", "mask", "unk", "", "sop", "eop", "smask", "gmask", "dblock")
     if end_of_text is None:
         return _appended(("eos", *more), pieces, own={})
@@ -67,7 +67,7 @@ def sentencepiece_commands(pieces: int, *, end_of_text: int | None) -> CommandTo
 
 
 def byte_bpe_commands(pieces: int, *, end_of_text: int) -> CommandTokens:
-    """Return the commands of a byte-level BPE model; its own end of text closes documents."""
+    """Return the commands of a byte-level BPE model, whose own end of text ends documents."""
     roles = ("sop", "eop", "cls", "mask", "sep", "unk", "gmask", "smask", "dblock")
     return _appended(roles, pieces, own={"eos": end_of_text})
 
@@ -78,9 +78,9 @@ def wordpiece_commands(
     """Return the commands of a BERT model.
 
     Args:
-        pieces: The number of its pieces.
-        own: Its ids for the roles of `BERT_NAMES`.
-        end_of_text: The token that ends documents; None: `[PAD]`.
+        pieces: The number of the model's pieces.
+        own: The model's ids for the roles of `BERT_NAMES`.
+        end_of_text: The token that ends documents; None means `[PAD]`.
     """
     roles = ("sop", "eop", "gmask", "smask", "dblock")
     eos = own["pad"] if end_of_text is None else end_of_text

@@ -1,4 +1,4 @@
-"""The token that ends a document, where a tokenizer's own file does not decide it.
+"""Finds the token that ends documents, if the tokenizer's own file does not define it.
 
 --eos TOKEN                                            a token of the tokenizer
 tokenizer_config.json, then special_tokens_map.json    their `eos_token`, next to the file

@@ -1,4 +1,4 @@
-"""The tokenizer of a model on the Hugging Face hub: its files in the cache of the hub's library."""
+"""Fetches tokenizers of models on the Hugging Face hub into the cache of huggingface_hub."""
 
 from pathlib import Path
 
@@ -6,9 +6,9 @@ from shards.errors import UserError
 from shards.storage.hub import HubName, failure_reason, hub_endpoint, silence_hub
 
 VOCABULARY, CONFIG = "vocab.txt", "tokenizer_config.json"
-"""The names that save_pretrained() gives BERT's files."""
+"""The names of BERT's files, as written by save_pretrained()."""
 TOKENIZER_FILES = ("tokenizer.json", VOCABULARY)
-"""Files of a folder or repository; the first that exists is used."""
+"""The files of a folder or repository to look for; the first one that exists is used."""
 
 SHORT_NAMES = {
     "gpt2": "tiktoken:gpt2",
@@ -17,27 +17,27 @@ SHORT_NAMES = {
         for kind in ("chinese", "uncased", "cased", "multilingual-cased")
     },
 }
-"""Names that people type alone, and what each is written as."""
+"""Common short names of tokenizers, and their specs."""
 
 
 def is_model_name(name: str) -> bool:
-    """Return whether the name of a tokenizer is OWNER/NAME[@REVISION], and no path that is here."""
+    """Return whether a tokenizer's name is OWNER/NAME[@REVISION] and not an existing path."""
     is_file = name.endswith((".json", ".txt"))
     return not is_file and HubName.parse(name) is not None and not Path(name).exists()
 
 
 def model_file(name: str) -> Path:
-    """Return the tokenizer's file of a model of the hub.
+    """Return the path of the tokenizer's file of a model on the hub.
 
-    Files in the cache are used as they are, so that every process of a run has the same file and a
-    machine without a connection has it too; otherwise the hub is queried.
+    Files in the cache are used without a query, so that all processes of a run use the same file,
+    and a machine without a connection can use it; other files are downloaded.
 
     Args:
         name: OWNER/NAME[@REVISION]; the revision is a branch, a tag or a commit.
 
     Raises:
-        UserError: there is no such model or revision, it is gated, it has no tokenizer that can be
-            read here, or the hub cannot be reached.
+        UserError: The model or revision does not exist or is gated, it has no tokenizer file, or
+            the hub cannot be reached.
     """
     model = HubName.parse(name)
     assert model is not None
@@ -50,7 +50,7 @@ def model_file(name: str) -> Path:
 
 
 def sibling_file(name: str, file: str) -> Path | None:
-    """Return another file of a model of the hub; None if the model has none of this name.
+    """Return the path of another file of a model on the hub; None if the model does not have it.
 
     Args:
         name: OWNER/NAME[@REVISION].
@@ -65,8 +65,8 @@ def sibling_file(name: str, file: str) -> Path | None:
 
 
 def _fetched(model: HubName, file: str) -> Path | None:
-    """Return a file of a model in the cache; None if the model has none of this name."""
-    # It takes a second to import, and most runs need none of it.
+    """Return the path of a model's file in the cache; None if the model does not have the file."""
+    # The import takes a second, and most runs do not need it.
     from huggingface_hub import errors, hf_hub_download, try_to_load_from_cache  # noqa: PLC0415
 
     repository, revision = model.repository, model.revision
@@ -76,7 +76,7 @@ def _fetched(model: HubName, file: str) -> Path | None:
     silence_hub()
     try:
         return Path(hf_hub_download(repository, file, revision=revision))
-    except Exception as error:  # the hub's and the HTTP library's have no class in common
+    except Exception as error:  # errors of the hub and of the HTTP library have no common class
         is_away = isinstance(error, errors.LocalEntryNotFoundError)
         if isinstance(error, errors.EntryNotFoundError) and not is_away:
             return None
@@ -85,6 +85,7 @@ def _fetched(model: HubName, file: str) -> Path | None:
 
 def _refused(model: HubName, why: str) -> UserError:
     return UserError(
-        f"{model} is not a file or folder here, and the hub ({hub_endpoint()}) lacks it: {why}. "
-        f"Write hf:OWNER/NAME[@REVISION], or hf:FOLDER with a copy of its {TOKENIZER_FILES[0]}."
+        f"{model} is not a local file or folder, and cannot be loaded from the hub "
+        f"({hub_endpoint()}): {why}. Write hf:OWNER/NAME[@REVISION], or hf:FOLDER with a copy of "
+        f"its {TOKENIZER_FILES[0]}."
     )

@@ -1,7 +1,7 @@
-"""Models in Hugging Face's `tokenizer.json`: BPE of bytes or with them, WordPiece, Unigram.
+"""Loads Hugging Face's `tokenizer.json`: BPE of bytes or with byte fallback, WordPiece, Unigram.
 
-Errors of a file are reported by its library: this module reads only the parts for which the
-library has no names.
+The library reports errors in the file; this module reads only those parts of the file that the
+library does not expose.
 """
 
 import os
@@ -35,10 +35,10 @@ from pipelines.tokenizers.model import (
 from shards.errors import UserError
 
 END_NAMES = ("<|endoftext|>", "</s>", "<|end_of_text|>", "<eos>")
-"""Names of the token that ends a text, the likeliest first."""
+"""Common names of the token that ends a text, the most likely first."""
 
 _MEMBERS = ("pretokenizers", "decoders")
-"""Where components of type Sequence have others."""
+"""The keys under which components of type Sequence list their members."""
 
 _MAX_SHOWN = 8
 
@@ -49,21 +49,21 @@ def huggingface_model(content: bytes, *, path: Path, end: EndOfText, fast: bool)
     """Return the model in a `tokenizer.json`.
 
     Args:
-        content: of the file.
-        path: of the file, for messages.
-        end: says what ends a document.
-        fast: encode by fastokens if the model is byte-level BPE, and fastokens is installed and
-            gives equal ids.
+        content: The content of the file.
+        path: The path of the file, for messages.
+        end: The places that may name the token that ends documents.
+        fast: Encode with fastokens if the model is byte-level BPE, fastokens is installed and its
+            ids are equal.
 
     Raises:
-        UserError: the file is no `tokenizer.json`, or has no token that can end a document.
+        UserError: The file is not a `tokenizer.json`, or has no token that can end documents.
     """
     try:
         description = {"added_tokens": [], **orjson.loads(content)}
         return _model(description, content, path=path, end=end, fast=fast)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         _library(path, content.decode(errors="replace"))
-        what = f"a part of it is missing, or of another type: {reason(error)}"
+        what = f"a part of it is missing or has another type: {reason(error)}"
         raise _unreadable(path, what) from error
 
 
@@ -72,7 +72,9 @@ def _model(
 ) -> TokenModel:
     vocabulary = _vocabulary(description)
     if not description["model"]["vocab"]:
-        raise UserError(f"{path} has no vocabulary: expected a trained tokenizer.json.")
+        raise UserError(
+            f"{path} has no vocabulary: expected the tokenizer.json of a trained tokenizer."
+        )
     size = count_ids(path, vocabulary.values())
     commands = _commands(path, description, vocabulary, size=size, end=end)
     plain = _as_text(description, frozenset(commands.ids.values()))
@@ -90,7 +92,7 @@ def _model(
         encode=encode,
         library=library,
         pieces=_pieces(description, vocabulary, size, controls | own),
-        special=frozenset(controls | holes | own),
+        special_ids=frozenset(controls | holes | own),
         unknown=_unknown(description, vocabulary),
         commands=commands,
         content=content,
@@ -101,7 +103,7 @@ def _model(
 def _vocabulary(description: Mapping[str, Any]) -> dict[str, int]:
     vocab = description["model"]["vocab"]
     if isinstance(vocab, list):
-        # Unigram: pairs of piece and score in the order of their ids.
+        # Unigram: pairs of piece and score, in the order of ids.
         vocab = {piece: i for i, (piece, _) in enumerate(vocab)}
     return {**vocab, **{token["content"]: token["id"] for token in description["added_tokens"]}}
 
@@ -122,10 +124,10 @@ def _commands(
     chosen = asked if asked is not None else _usual_end(vocabulary, added, end)
     if chosen is None:
         raise UserError(
-            f"{path} has no token to end a document with: expected one of "
-            f"{', '.join(END_NAMES)}, all of {', '.join(BERT_NAMES.values())}, or an eos_token of "
-            f"its vocabulary in {' or '.join(EOS_FILES)} next to it. Name one of its tokens "
-            f"with --eos TOKEN; it adds {', '.join(added[:_MAX_SHOWN]) or 'none to its pieces'}."
+            f"{path} has no token that ends documents: expected one of {', '.join(END_NAMES)}, "
+            f"all of {', '.join(BERT_NAMES.values())}, or an eos_token in "
+            f"{' or '.join(EOS_FILES)} next to it. Name one of its tokens with --eos TOKEN; its "
+            f"added tokens are {', '.join(added[:_MAX_SHOWN]) or 'none'}."
         )
     written = _written_commands(vocabulary, size=size, end_of_text=chosen)
     return written or byte_bpe_commands(size, end_of_text=chosen)
@@ -134,7 +136,7 @@ def _commands(
 def _written_commands(
     vocabulary: Mapping[str, int], *, size: int, end_of_text: int
 ) -> CommandTokens | None:
-    """Return the commands that a file has as tokens, as `sentencepiece_json` writes them."""
+    """Return the commands that a file lists as tokens, as `sentencepiece_json` writes them."""
     named = {role: name for role, name in NAMES.items() if role not in ("eos", "pad")}
     ids = {role: vocabulary[name] for role, name in named.items() if name in vocabulary}
     if len(ids) < len(named):
@@ -144,9 +146,9 @@ def _written_commands(
 
 
 def _usual_end(vocabulary: Mapping[str, int], added: Collection[str], end: EndOfText) -> int | None:
-    """Return the token that ends texts of a model by its name, or as a file next to it says.
+    """Return the token that ends texts, found by its name or in a file next to the model.
 
-    The names come first: a chat model's file names the end of a turn.
+    Names take precedence, because the file of a chat model names the end of a turn.
     """
     for name in END_NAMES:
         if name in added:
@@ -157,33 +159,33 @@ def _usual_end(vocabulary: Mapping[str, int], added: Collection[str], end: EndOf
 
 
 def _unknown(description: Mapping[str, Any], vocabulary: Mapping[str, int]) -> int | None:
-    """Return the id for text a model cannot spell, None if it has pieces for all bytes."""
+    """Return the id for text that a model cannot encode; None if it has pieces for all bytes."""
     if description["model"].get("type") == "Unigram":
         unigram: int | None = description["model"].get("unk_id")
         return unigram
     if _is_byte_level(description) and byte_alphabet().keys() <= vocabulary.keys():
-        return None  # some name one, which they never give
+        return None  # some models name an unknown token that they never use
     return vocabulary.get(str(description["model"].get("unk_token")))
 
 
 def _refuse_shared(
     path: Path, vocabulary: Mapping[str, int], special: set[int], encode: Encode
 ) -> None:
-    """Refuse a special id that is also an ordinary piece's: texts with that piece would hold it."""
+    """Refuse a special id that an ordinary piece has too: texts could contain that piece."""
     names: dict[int, str] = {}
     for name, i in vocabulary.items():
         first = names.setdefault(i, name) if i in special else name
         if first != name and i in encode([first, name])[0]:
             raise UserError(
                 f"{path}: {first!r} and the special token {name!r} have the same id, {i}: the file "
-                "is damaged, fetch or make it again."
+                "is damaged, fetch it or make it again."
             )
 
 
 def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
-    """Return a description that neither truncates nor pads, with command tokens marked special.
+    """Return the JSON of a description without truncation and padding, with special commands.
 
-    Only for special tokens do the libraries offer not to look for them in texts.
+    The libraries can ignore tokens in texts only if the tokens are marked as special.
     """
     added = [
         {**token, "special": token["special"] or token["id"] in commands}
@@ -194,10 +196,11 @@ def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
 
 
 def _hide_special_pieces(description: str, special: set[int]) -> str:
-    """Return a description of which no text gets a special token.
+    """Return a description whose special tokens no text can produce.
 
-    Unigram finds every piece of its vocabulary in a text, control tokens too: their pieces get a
-    space, which no text has by then, because it was cut at its spaces, or has another sign there.
+    Unigram finds all pieces of its vocabulary in texts, even control tokens. So the names of these
+    get a space, which texts no longer contain: they were split at spaces, or have other characters
+    instead.
     """
     changed = orjson.loads(description)
     if changed["model"].get("type") != "Unigram":
@@ -225,14 +228,14 @@ def _reference(path: Path, description: str) -> Encode:
 
 
 def _library(path: Path, description: str) -> Any:
-    """Return the library's own tokenizer, which says what is wrong with a file."""
-    # Work is shared out as one process per core, and threads do not survive a fork.
+    """Return the library's tokenizer, which reports errors in the file."""
+    # There is one process per core, and threads do not survive a fork.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     import tokenizers  # noqa: PLC0415  reads the variable above
 
     try:
         return tokenizers.Tokenizer.from_str(description)
-    except BaseException as error:  # a panic in Rust is no Exception
+    except BaseException as error:  # a panic in Rust is not an Exception
         raise_unless_failure(error)
         raise _unreadable(path, reason(error)) from error
 
@@ -250,7 +253,7 @@ def _is_byte_level(description: Mapping[str, Any]) -> bool:
 
 
 def _types(component: Mapping[str, Any] | None) -> list[str]:
-    """Return the type of a component, and those of the members of a sequence."""
+    """Return the type of a component and those of its members."""
     if component is None:
         return []
     members = [member for name in _MEMBERS for member in component.get(name, ())]
@@ -280,6 +283,6 @@ def _pieces(
 
 
 def _unescaped(piece: str) -> bytes:
-    """Return the bytes of a piece written as SentencePiece writes pieces."""
+    """Return the bytes of a piece in SentencePiece's notation."""
     byte = _BYTE_PIECE.fullmatch(piece)
     return bytes([int(byte[1], 16)]) if byte else piece.replace("\u2581", " ").encode()

@@ -1,4 +1,4 @@
-"""A tokenizer model as read from its file, whichever library reads it."""
+"""A tokenizer model as read from its file, independent of the library that reads it."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Sequence
@@ -11,12 +11,12 @@ from pipelines.tokenizers.command_tokens import CommandTokens
 from shards.errors import UserError
 
 MAX_HOLES = 1 << 20
-"""Ids without a piece that a vocabulary may have: a place is kept for each."""
+"""The maximum number of ids without a piece; each takes memory."""
 
 _REASON_CHARACTERS = 200
 
 Encode = Callable[[Sequence[str]], tuple[npt.NDArray[Any], npt.NDArray[np.int64]]]
-"""From texts to all their ids, in one array of any integer type, and how many each text has."""
+"""Maps texts to their ids, in one array of any integer type, and the number of ids per text."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -27,32 +27,32 @@ class TokenModel:
     library: str
     """The library that encodes and its version, such as "tiktoken 0.12.0"."""
     pieces: Sequence[bytes]
-    """The bytes of each of the model's ids: the name if it is special, nothing for a hole."""
-    special: frozenset[int]
-    """Those of the model's ids that are not part of a text."""
+    """The bytes of each id of the model: the name of a special token; b"" for an unused id."""
+    special_ids: frozenset[int]
+    """The ids of the model that are not part of a text."""
     unknown: int | None
-    """The id for text the model cannot spell; None: it can spell everything."""
+    """The id for text that the model cannot encode; None if it can encode everything."""
     commands: CommandTokens
     content: bytes
-    """The input of fingerprints, on which the ids depend: the bytes of the model file."""
+    """The bytes of the model file, on which the ids depend; the input of fingerprints."""
     unused_end: str = ""
-    """The piece that ends a text for the model, where another token ends documents here."""
+    """The model's own end-of-text piece, if another token ends documents; else ""."""
     transformers_json: Callable[[], str | None] | None = None
-    """Writes it as a `tokenizer.json`; None, there or here: it cannot be written as one."""
+    """Returns the model as a `tokenizer.json`; None, or returning None, means that it cannot be."""
 
 
 def flatten(parts: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
-    """Return the arrays end to end, and their lengths."""
+    """Return the concatenated arrays, and their lengths."""
     lengths = np.fromiter(map(len, parts), np.int64, len(parts))
     return (np.concatenate(parts) if parts else np.empty(0, np.int32)), lengths
 
 
 def count_ids(name: object, ids: Iterable[int]) -> int:
-    """Return one more than the highest of a vocabulary's ids.
+    """Return the number of ids of a vocabulary: the highest id plus one.
 
     Args:
         name: The file, for messages.
-        ids: One for each piece, at least one.
+        ids: The id of each piece; at least one.
 
     Raises:
         UserError: An id is negative, or far above the number of pieces.
@@ -62,20 +62,20 @@ def count_ids(name: object, ids: Iterable[int]) -> int:
     if least < 0 or most >= len(numbers) + MAX_HOLES:
         wrong = least if least < 0 else most
         raise UserError(
-            f"{name}: a piece has the id {wrong}, with {len(numbers)} pieces in all: ids count "
-            f"from 0, and at most {MAX_HOLES} of them may be unused. The file is damaged: fetch "
-            "or make it again."
+            f"{name}: a piece has the id {wrong}, but there are {len(numbers)} pieces: ids start "
+            f"at 0, and at most {MAX_HOLES} may be unused. The file is damaged: fetch it or make "
+            "it again."
         )
     return most + 1
 
 
 def raise_unless_failure(error: BaseException) -> None:
-    """Raise again what is not a library's failure: an interrupt, exit or closed generator."""
+    """Reraise an interrupt, exit or closed generator, which are not failures of a library."""
     if isinstance(error, KeyboardInterrupt | SystemExit | GeneratorExit | MemoryError):
         raise error
 
 
 def reason(error: BaseException) -> str:
-    """Return a library's error about a file, in one line that fits into a message."""
+    """Return a library's error as one short line for a message."""
     line = " ".join(str(error).split()) or type(error).__name__
     return line if len(line) <= _REASON_CHARACTERS else f"{line[:_REASON_CHARACTERS]}…"

@@ -1,4 +1,4 @@
-"""Byte-pair encoding of SentencePiece as kernels over the code points of texts."""
+"""SentencePiece's byte-pair encoding as kernels on the code points of texts."""
 
 from typing import Any, NamedTuple
 
@@ -12,12 +12,12 @@ ODD = -1
 UNKNOWN = -1
 ID_BITS, RANK_BITS = 20, 23
 NONE = (1 << RANK_BITS) - 1
-"""The rank of a pair that is joined into no piece."""
+"""The rank of a pair that makes no piece."""
 FREE = -1
 FACTOR = 0x9E3779B185EBCA87
-"""An odd number that spreads pairs over the table (a prime of xxHash)."""
+"""An odd number that distributes pairs over the table (a prime of xxHash)."""
 MAX_PART = 256
-"""The maximum number of symbols of a part: joining takes time by the square of them."""
+"""The maximum number of symbols of a part; joining takes quadratic time."""
 READING, LEFT, RIGHT, SYMBOL = range(4)
 """The columns of PieceTables.characters."""
 
@@ -25,23 +25,24 @@ _Ints = npt.NDArray[np.int32]
 
 
 class PieceTables(NamedTuple):
-    """A model's tables of characters and pairs of symbols; piece_tables.py makes them."""
+    """A model's tables of characters and pairs of symbols, which piece_tables.py makes."""
 
     characters: _Ints
-    """int32[code points, 4]: the code point that it reads as, or ODD; hashes of the last and of the
-    first character that it is normalised to; its symbol, UNKNOWN, or -2 - i for expansion i."""
+    """int32[code points, 4]: the normalised code point, or ODD; hashes of the last and of the first
+    character that it is normalised to; its symbol, UNKNOWN, or -2 - i for expansion i."""
     joinable: npt.NDArray[np.uint8]
-    """Bits: whether two code points may stand side by side in a piece, by left XOR right."""
+    """Bits: whether two code points may be adjacent in a piece, by left XOR right."""
     expansion_starts: _Ints
+    """Where each expansion begins, and where the last one ends."""
     expansions: _Ints
-    """The symbols of characters that are replaced by several."""
+    """The symbols of characters that are normalised to several characters."""
     pairs: npt.NDArray[np.int64]
-    """An open-addressing table of pairs of symbols with the ranks of the pieces they make."""
+    """A hash table with open addressing, from pairs of symbols to the ranks of their pieces."""
     pair_shift: np.uint64
     by_rank: _Ints
     """The piece of each rank."""
     emitted: _Ints
-    """The id that is written for each symbol."""
+    """The id of each symbol."""
     unknown: int
     remove_extra_whitespaces: bool
     byte_fallback: bool
@@ -57,18 +58,21 @@ def encode_texts(  # noqa: PLR0913, PLR0917  texts, tables, memory
     starts: _Ints,
     ranks: _Ints,
 ) -> int:
-    """Write the ids of all texts one after another, and how many each has; return how many.
+    """Write the ids of all texts one after another, and the number of ids of each text.
 
     A text that only the library can encode gets the length -1 and no ids.
 
     Args:
         points: Code points of all texts.
         ends: Where each text ends in `points`.
-        tables: Those of the model.
-        ids: Takes the ids; a text whose symbols do not fit is left to the library.
-        lengths: As long as `ends`; takes the numbers of ids.
+        tables: The tables of the model.
+        ids: Output: the ids; texts whose symbols do not fit are left to the library.
+        lengths: Output: the numbers of ids; as long as `ends`.
         starts: Memory, one longer than `ids`.
         ranks: Memory, MAX_PART long.
+
+    Returns:
+        The number of ids of all texts.
     """
     begin = used = 0
     for text in range(len(ends)):
@@ -86,8 +90,8 @@ def encode_texts(  # noqa: PLR0913, PLR0917  texts, tables, memory
 def _read(  # noqa: C901, PLR0912, PLR0915  one pass over the text
     points: npt.NDArray[np.uint32], tables: PieceTables, symbols: _Ints, starts: _Ints
 ) -> int:
-    """Write the symbols of a text and where its parts start; return how many parts, -1: odd."""
-    # Taken out of the tuple once: the loop is several times as fast.
+    """Write the symbols of a text and where its parts start; return their number, -1 if odd."""
+    # Reading the tuple only once makes the loop several times as fast.
     characters, joinable, remove_extra_whitespaces = (
         tables.characters,
         tables.joinable,
@@ -138,10 +142,10 @@ def _read(  # noqa: C901, PLR0912, PLR0915  one pass over the text
 def _join(  # noqa: C901  calls of functions with arrays cost more than the work
     symbols: _Ints, starts: _Ints, parts: int, tables: PieceTables, ranks: _Ints
 ) -> int:
-    """Replace the symbols of a text by its ids, part by part, and return how many there are.
+    """Replace the symbols of a text by its ids, part by part, and return the number of ids.
 
-    The best pair is joined first, the leftmost of equals (google/sentencepiece, src/bpe_model.cc).
-    Of several unknown characters in a row one is written.
+    The best pair is joined first, and of equal pairs the leftmost (google/sentencepiece,
+    src/bpe_model.cc). Unknown characters in a row become one id.
     """
     pairs, shift, by_rank = tables.pairs, tables.pair_shift, tables.by_rank
     emitted, unknown = tables.emitted, tables.unknown
@@ -177,7 +181,7 @@ def _join(  # noqa: C901  calls of functions with arrays cost more than the work
 
 @kernel
 def _rank(left: Any, right: Any, pairs: npt.NDArray[np.int64], shift: np.uint64) -> Any:
-    """Return the rank of the piece that two symbols make, NONE if they make none."""
+    """Return the rank of the piece that two symbols make; NONE if they make no piece."""
     if left < 0 or right < 0:
         return np.int32(NONE)
     pair = np.int64(left) << ID_BITS | np.int64(right)

@@ -1,19 +1,19 @@
-"""The rules of a SentencePiece model of type BPE for characters, as arrays.
+"""Makes the tables of a SentencePiece model of type BPE for the kernels.
 
-BPE only ever joins neighbours into pieces. So where two characters stand side by side in no piece,
-nothing is joined across them, and the ids of a text are those of its parts, one after another:
+BPE only joins neighbours. So if two characters are not adjacent in any piece, nothing is joined
+across them, and the ids of a text are the ids of its parts, one after another:
 
     text     The cat  sat。好的，好的
-    read     _The_cat_sat.好的,好的        a space in front, and one for each run of white space
+    read     _The_cat_sat.好的,好的        a space in front, and one for white space in a row
     parts    _The|_cat|_sat|.|好的|,|好的
 
-The library normalises a text first (google/sentencepiece, src/normalizer.cc). It removes white
-space at the ends and in runs, and replaces single characters: both is done on the way. It also
-replaces some characters together with the next one: a character that follows another in such a rule
-reads as `ODD`, and a text with an odd character is left to the library.
+The library first normalises a text (google/sentencepiece, src/normalizer.cc). It removes extra
+white space and replaces single characters; the kernels do both while they read. It also replaces
+some characters together with the next one: a character that follows another in such a rule reads as
+`ODD`, and the library encodes texts with such characters.
 
-A *symbol* is what pairs are made of: the id of a piece, or a number beyond all ids for a character
-that stands for itself (user-defined) or is part of pieces without being one.
+A *symbol* is a member of a pair: the id of a piece, or a number above all ids for a character that
+is user-defined, or that occurs in pieces without being a piece.
 """
 
 from collections.abc import Mapping
@@ -38,23 +38,23 @@ _SPACE_SYMBOL = ord(SPACE_SYMBOL)
 _CODES = 0x110000
 _SURROGATES = slice(0xD800, 0xE000)
 _HASH_BITS = 20
-# Odd numbers that spread code points (primes of xxHash).
+# Odd numbers that distribute code points (primes of xxHash).
 _LEFT, _RIGHT = 0x85EBCA77, 0xC2B2AE3D
 
 _Array = npt.NDArray[np.int64]
 
 
 def piece_tables(model: SplittableModel) -> PieceTables:
-    """Return the tables of a model; they take 20 MB.
+    """Return the tables of a model, which take 20 MB.
 
     Raises:
-        ValueError: it has too many pieces.
+        ValueError: The model has too many pieces.
     """
     symbols, emitted = _symbols(model)
     by_rank, pairs, shift = _pairs(model, symbols)
     replaced = {**model.character_rules.single, **{ord(own): own for own in model.symbols}}
     reading, first, last = _readings(model, replaced)
-    # The library's table of rules ends replacements with NUL.
+    # In the library's table of rules NUL ends a replacement.
     reading[[0, *model.character_rules.joining]] = ODD
     reading[_SURROGATES] = ODD
     if model.byte_fallback:
@@ -80,7 +80,7 @@ def piece_tables(model: SplittableModel) -> PieceTables:
 
 
 def _symbols(model: SplittableModel) -> tuple[dict[str, int], npt.NDArray[np.int32]]:
-    """Return the symbol of each character that has one, and what is written for each symbol."""
+    """Return the symbol of each character that has one, and the id of each symbol."""
     own = {piece.text: piece.id for piece in model.pieces if len(piece.text) == 1}
     inner = set("".join(piece.text for piece in model.pieces)) - own.keys()
     count = max(piece.id for piece in model.pieces) + 1
@@ -99,7 +99,7 @@ def _pairs(
     """Return the pieces by rank, the hash table of pairs with their ranks, and its shift."""
     ids = {**symbols, **{piece.text: piece.id for piece in model.pieces}}
     for character in model.symbols:
-        del ids[character]  # it is never joined to others
+        del ids[character]  # it is never joined
     joined = sorted(
         (piece for piece in model.pieces if len(piece.text) > 1), key=lambda piece: -piece.score
     )
@@ -120,7 +120,7 @@ def _pairs(
     entries = keys << RANK_BITS | ranks
     while len(entries):
         free = table[homes] == FREE
-        # Of several for the same place the last one written gets it.
+        # Of several entries for the same place the last one is stored.
         table[homes[free]] = entries[free]
         waiting = table[homes] != entries
         entries, homes = entries[waiting], (homes[waiting] + 1) & (len(table) - 1)
@@ -128,7 +128,7 @@ def _pairs(
 
 
 def _neighbours(model: SplittableModel) -> tuple[_Array, _Array]:
-    """Return the code points that stand side by side in pieces: left ones and right ones."""
+    """Return the pairs of adjacent code points in pieces: left and right ones."""
     joined = model.separator.join(piece.text for piece in model.pieces).encode("utf-32-le")
     codes = np.frombuffer(joined, np.uint32).astype(np.int64)
     apart = codes == ord(model.separator)
@@ -137,11 +137,11 @@ def _neighbours(model: SplittableModel) -> tuple[_Array, _Array]:
 
 
 def _readings(model: SplittableModel, replaced: Mapping[int, str]) -> tuple[_Array, _Array, _Array]:
-    """Return how code points read, and the first and the last character of their replacements."""
+    """Return the code points that are read, and the first and last characters of replacements."""
     joining = model.character_rules.joining
     reading, first, last = (np.arange(_CODES) for _ in range(3))
     if model.remove_extra_whitespaces:
-        # At the end of a text it would be removed like a space.
+        # At the end of a text the library would remove it like a space.
         reading[_SPACE_SYMBOL] = ODD
     for code, text in replaced.items():
         if text == " ":
@@ -160,10 +160,10 @@ def _readings(model: SplittableModel, replaced: Mapping[int, str]) -> tuple[_Arr
 def _expanded(
     symbols: Mapping[str, int], replaced: Mapping[int, str], reading: _Array
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the symbol of each code point, and the replacements of several symbols.
+    """Return the symbol of each code point, and the replacements by several symbols.
 
-    A symbol of -2 - i means the i-th replacement: the second array says where each begins in the
-    third, and where the last one ends.
+    A symbol of -2 - i is the i-th replacement: the second array has the places where each begins
+    in the third array, and where the last one ends.
     """
     by_code = np.full(_CODES, UNKNOWN, np.int32)
     for character, symbol in symbols.items():

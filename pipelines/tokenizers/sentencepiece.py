@@ -1,7 +1,7 @@
-"""SentencePiece models, encoded by Google's library or, several times as fast, by a kernel.
+"""Loads SentencePiece models; Google's library encodes, or a kernel that is several times as fast.
 
-The tables of a model (piece_tables.py) and the kernel (piece_kernels.py) replace the library for
-texts that can be cut into parts; the library encodes the others, and all for models of other kinds.
+The kernel (piece_kernels.py) uses tables of the model (piece_tables.py), and encodes texts that can
+be split into parts; the library encodes other texts, and all texts for other kinds of models.
 """
 
 import struct
@@ -30,7 +30,7 @@ from shards.commands.table import called
 from shards.errors import UserError
 
 CHUNK_CHARS = 1 << 18
-"""Characters of texts worked on at a time: few enough for the CPU's caches."""
+"""The number of characters encoded at once, which fit into the CPU's caches."""
 
 _Ids = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
 
@@ -39,13 +39,13 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
     """Return the model in a `.model` file.
 
     Args:
-        content: of the file.
-        name: of the file, for messages.
-        end: says what ends a document.
-        fast: encode by the kernel if it can.
+        content: The content of the file.
+        name: The name of the file, for messages.
+        end: The places that may name the token that ends documents.
+        fast: Encode with the kernel if possible.
 
     Raises:
-        UserError: the file is no SentencePiece model.
+        UserError: The file is not a SentencePiece model.
     """
     processor = SentencePieceProcessor()
     try:
@@ -54,7 +54,7 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
         pieces = [_piece_bytes(processor, i) for i in range(len(processor))]
     except (RuntimeError, ValueError, IndexError, struct.error) as error:
         raise UserError(
-            f"{name} is no SentencePiece model ({reason(error)}): give the .model file that "
+            f"{name} is not a SentencePiece model ({reason(error)}): give the .model file that "
             f"spm_train or {called('train-tokenizer')} wrote."
         ) from error
 
@@ -71,7 +71,7 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
         encode=_fast_encoder(safe, encode) if fast else encode,
         library=library_version("sentencepiece"),
         pieces=pieces,
-        special=frozenset(
+        special_ids=frozenset(
             i for i in ids if processor.IsControl(i) or processor.IsUnknown(i) or i in own
         ),
         unknown=processor.unk_id(),
@@ -85,17 +85,17 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
 def _piece_bytes(processor: SentencePieceProcessor, i: int) -> bytes:
     piece: str = processor.IdToPiece(i)
     if processor.IsByte(i):
-        # Byte pieces are written <0x0A>.
+        # The names of byte pieces are like <0x0A>.
         return bytes([int(piece[1:-1], 16)])
     return piece.replace(SPACE_SYMBOL, " ").encode()
 
 
 def _fast_encoder(content: bytes, reference: Encode) -> Encode:
-    """Return the fastest encoder of a serialized model: the library's if it cannot be cut."""
+    """Return the fastest encoder of a serialized model; the library's if texts cannot be split."""
     try:
         model = read_splittable_model(content)
         return compiled_encoder(model, reference) if model else reference
-    except (ValueError, IndexError):  # only the library understands it, or too many pieces
+    except (ValueError, IndexError):  # only the library can read it, or it has too many pieces
         return reference
 
 
@@ -103,18 +103,18 @@ def compiled_encoder(model: SplittableModel, reference: Encode) -> Encode:
     """Return an encoder that gives the library's ids.
 
     Args:
-        model: the model.
-        reference: the library's encoder of the model, for texts that cannot be cut.
+        model: The model.
+        reference: The library's encoder of the model, for texts that cannot be split.
 
     Raises:
-        ValueError: the model has too many pieces.
+        ValueError: The model has too many pieces.
     """
     tables = piece_tables(model)
 
     def encode_group(texts: Sequence[str]) -> _Ids:
         points = np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
         ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
-        # A character seldom makes two ids; where many do, the library takes over.
+        # A character rarely makes two ids; the library encodes texts in which many do.
         ids = np.empty(2 * (len(points) + len(texts)), np.int32)
         lengths = np.empty(len(texts), np.int64)
         memory = np.empty(len(ids) + 1, np.int32), np.empty(MAX_PART, np.int32)
@@ -130,7 +130,7 @@ def compiled_encoder(model: SplittableModel, reference: Encode) -> Encode:
 
 
 def _groups(texts: Sequence[str]) -> Iterator[list[str]]:
-    """Yield the texts in groups of at least `CHUNK_CHARS` characters, save for the last."""
+    """Yield the texts in groups of at least `CHUNK_CHARS` characters; the last may have fewer."""
     group: list[str] = []
     chars = 0
     for text in texts:
@@ -149,7 +149,7 @@ def _completed(
     texts: Sequence[str],
     reference: Encode,
 ) -> _Ids:
-    """Return ids and lengths with those of the texts whose length is -1, encoded by `reference`."""
+    """Return ids and lengths after `reference` has encoded the texts whose length is -1."""
     left = np.flatnonzero(lengths < 0)
     if not len(left):
         return ids, lengths

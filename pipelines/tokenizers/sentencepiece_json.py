@@ -1,9 +1,9 @@
-"""A SentencePiece model as a `tokenizer.json`, where the library tokenizers gives the same ids.
+"""Writes a SentencePiece model as a `tokenizer.json`, if the library tokenizers gives the same ids.
 
-A pair of pieces that are merged has its own rank there, and in SentencePiece the score of the
-merged piece. So the merges are ordered by score, then by the length of the left piece, which comes
-first where pieces repeat. Rules for several characters are applied otherwise there, so a model that
-has some, as nmt_nfkc, is not written: its ids would differ for letters with separate accents.
+In tokenizers each merge of two pieces has a rank, and in SentencePiece the score of the merged
+piece. So merges are ordered by score, then by descending length of the left piece. The libraries
+apply normalisation rules about several characters differently, so a model with such rules, such as
+nmt_nfkc, is not written: its ids would differ for letters with separate accents.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -28,25 +28,25 @@ from pipelines.tokenizers.sentencepiece_model import (
 from shards.errors import UserError
 
 _HIDDEN = "\U0010fffe"
-"""Begins the names of pieces that no text may give; it is no character."""
+"""The prefix of pieces that no text may produce; it is not a character."""
 _Pieces = Sequence[tuple[str, float, int]]
-"""Text, score and kind of each id."""
+"""The text, score and type of each id."""
 
 
 def sentencepiece_json(content: bytes, *, commands: CommandTokens, encode: Encode) -> str | None:
-    """Return a serialized model as a `tokenizer.json`; None if its ids would not be the same.
+    """Return a serialized model as a `tokenizer.json`; None if its ids would differ.
 
     Args:
-        content: the model.
-        commands: its command tokens, which become special ones.
-        encode: gives the ids that it must give.
+        content: The serialized model.
+        commands: The command tokens, which become special tokens.
+        encode: The encoder whose ids it must give.
     """
     from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415  the other library
 
     model = parse_model(content)
     pieces = [(piece.piece.decode(), piece.score, piece.type) for piece in model.pieces]
     end = commands.ids["eos"]
-    if end < len(pieces):  # a piece that has its name there, and that no text gives
+    if end < len(pieces):  # the piece keeps its name, and no text produces it
         pieces[end] = (pieces[end][0], pieces[end][1], USER_DEFINED)
     description = orjson.dumps(_description(model, pieces, commands))
     try:
@@ -127,7 +127,7 @@ def _bpe(pieces: _Pieces) -> Mapping[str, Any]:
 
 
 def _unigram(pieces: _Pieces) -> Mapping[str, Any]:
-    """Return the model; what no text may give has a name or a score that no text leads to."""
+    """Return the model; pieces that no text may produce get an impossible name or score."""
     least = min((score for _, score, kind in pieces if kind == NORMAL), default=0.0)
     never = 100 * least - 100
 

@@ -1,16 +1,15 @@
-"""A SentencePiece model file: what it says, and copies of it with changes.
+"""Reads SentencePiece model files, and changes copies of them.
 
-It is a protocol buffer (google/sentencepiece, src/sentencepiece_model.proto). Only what cutting
-texts into parts needs is read here. (sentencepiece's own Python module for such messages is made
-for another version of protobuf than Beam's.)
+A model is a protocol buffer (google/sentencepiece, src/sentencepiece_model.proto). This module
+reads only the fields that are needed to split texts into parts. (sentencepiece's own Python module
+for these messages needs another version of protobuf than Beam.)
 
-The rules by which it normalises characters are in it compiled: the size of a double array in bytes,
-the double array (a trie over the UTF-8 bytes of replaced text), and the replacements, each
-closed by a NUL. At each place of a text the longest rule that fits is applied; if none fits, the
-character stays (src/normalizer.cc). The units of the double array are those of darts-clone
-(s-yata/darts-clone, include/darts.h): bits 0-7 and 31 hold the label, bit 8 says whether a child
-holds a value, bits 10-30 hold the offset of the children, which is shifted by 8 more if bit 9 is
-set.
+The rules that normalise characters are compiled: the size of a double array in bytes, the double
+array (a trie over the UTF-8 bytes of replaced texts), and the replacements, each followed by a NUL.
+At each place of a text the longest matching rule is applied; if none matches, the character is kept
+(src/normalizer.cc). The units of the double array are those of darts-clone (s-yata/darts-clone,
+include/darts.h): bits 0-7 and 31 are the label, bit 8 says whether a child has a value, bits 10-30
+are the offset of the children, which is shifted by 8 more bits if bit 9 is set.
 """
 
 import dataclasses
@@ -22,17 +21,17 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-# Beam requires protobuf, and comes with the same extra as sentencepiece.
+# protobuf is a dependency of Beam, which is in the same extra as sentencepiece.
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory, text_format
 from google.protobuf.message import DecodeError
 
 SPACE_SYMBOL = "\u2581"
-"""How pieces show a space."""
+"""The character that represents a space in pieces."""
 NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 """The types of pieces."""
 
 BPE = 2
-"""The type of model that joins pairs."""
+"""The model type of byte-pair encoding."""
 
 _SCHEMA = """
     name: "corpusmill/sentencepiece_model.proto" package: "corpusmill"
@@ -86,34 +85,34 @@ _Array = npt.NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class CharacterRules:
-    """The rules for characters."""
+    """The rules that normalise characters."""
 
     single: Mapping[int, str]
-    """The replacements of code points that are replaced alone; a code point without one stays."""
+    """The replacements of single code points; other code points are kept."""
     joining: frozenset[int]
-    """Code points that follow another one in some rule: accents, mostly."""
+    """The code points that follow another one in some rule; most are accents."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SplittableModel:
-    """A BPE model whose texts can be cut into parts that have their own ids."""
+    """A BPE model whose texts can be split into parts that are encoded independently."""
 
     content: bytes
     pieces: Sequence[VocabularyPiece]
-    """Those that BPE may join neighbours into."""
+    """The pieces that BPE may make."""
     symbols: Mapping[str, int]
-    """The ids of user-defined characters: they are never replaced, and never joined to others."""
+    """The ids of user-defined characters, which are never replaced or joined."""
     character_rules: CharacterRules
     remove_extra_whitespaces: bool
-    """Whether spaces at the ends of a text, and all but one of a run, are removed."""
+    """Whether spaces at both ends of a text are removed, and repeated spaces become one."""
     unknown: int
     """The id of unknown characters."""
     byte_fallback: bool
-    """Whether unknown characters are spelled in pieces for bytes."""
+    """Whether unknown characters are encoded as pieces for their bytes."""
 
     @functools.cached_property
     def separator(self) -> str:
-        """A character that the model does not know and leaves as it is."""
+        """A character that the model does not know and does not change."""
         known = {
             *"".join(piece.text for piece in self.pieces),
             *self.symbols,
@@ -125,14 +124,15 @@ class SplittableModel:
 
 
 def read_splittable_model(content: bytes) -> SplittableModel | None:
-    """Return a serialized model, or None if its texts cannot be cut.
+    """Return a serialized model, or None if its texts cannot be split into parts.
 
-    Those of the following cannot: unigram models; models that put a space behind words, or none in
-    front of texts; user-defined symbols of more than a character, or of a space; pieces marked as
-    unused (what these fall apart into depends on the whole text); long pieces of the same score.
+    These models cannot be split: unigram models; models that put a space after words, or none
+    before texts; models with user-defined symbols of several characters or of a space, with pieces
+    marked as unused (their replacement depends on the whole text), or with several pieces of the
+    same score and more than one character.
 
     Raises:
-        ValueError, IndexError: the bytes are no model.
+        ValueError, IndexError: The bytes are not a model.
     """
     model = parse_model(content)
     kinds: dict[int, list[VocabularyPiece]] = {}
@@ -164,14 +164,14 @@ def read_splittable_model(content: bytes) -> SplittableModel | None:
 
 
 def hide_user_symbols(content: bytes) -> bytes:
-    """Return the serialized model with its visible user-defined symbols made control symbols.
+    """Return the serialized model with visible user-defined symbols turned into control symbols.
 
-    A text that holds the string of a user-defined symbol would get its id; control symbols are
-    never matched. White space, such as a line break that a model keeps, stays user-defined: it is
-    text. No id changes.
+    A text that contains a user-defined symbol would get its id, but control symbols are never
+    matched. White space that the model keeps, such as a line break, stays user-defined, because it
+    is text. No id changes.
 
     Raises:
-        ValueError: the bytes are no model.
+        ValueError: The bytes are not a model.
     """
     model = parse_model(content)
     for piece in model.pieces:
@@ -183,12 +183,12 @@ def hide_user_symbols(content: bytes) -> bytes:
 
 
 def published_end(content: bytes) -> str:
-    """Return the piece that ends a text for a model that spm_train made of files; "": another.
+    """Return the end-of-text piece of a model that spm_train trained on files; "" for others.
 
-    Those of train_tokenizer were made of no file, and their control pieces are used by nobody.
+    Models of train_tokenizer were not trained on files, and nobody uses their control pieces.
 
     Raises:
-        ValueError: the bytes are no model.
+        ValueError: The bytes are not a model.
     """
     model = parse_model(content)
     controls = {piece.piece for piece in model.pieces if piece.type == CONTROL}
@@ -197,10 +197,10 @@ def published_end(content: bytes) -> str:
 
 
 def parse_model(content: bytes) -> Any:
-    """Return a serialized model as a message of _SCHEMA, which keeps what it does not know.
+    """Return a serialized model as a message of _SCHEMA, which keeps unknown fields.
 
     Raises:
-        ValueError: the bytes are no model.
+        ValueError: The bytes are not a model.
     """
     model = _message_class()()
     try:
@@ -217,24 +217,24 @@ def _message_class() -> Any:
     return message_factory.GetMessageClass(pool.FindMessageTypeByName("corpusmill.ModelProto"))
 
 
-# The rules of characters.
+# The rules that normalise characters.
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class _TrieNodes:
-    """Nodes of the trie that whole characters lead to."""
+    """Nodes of the trie at the ends of characters."""
 
     chars: _Array
     values: _Array
-    """Where the replacement starts, -1 for none."""
+    """Where the replacement of each character starts, -1 without one."""
     nodes: _Array
 
 
 def parse_charsmap(charsmap: bytes) -> CharacterRules:
-    """Return the rules of a `precompiled_charsmap`; an empty one has none.
+    """Return the rules of a `precompiled_charsmap`; an empty one has no rules.
 
     Raises:
-        ValueError, IndexError: the bytes are no such map.
+        ValueError, IndexError: The bytes are not such a map.
     """
     if not charsmap:
         return CharacterRules(single={}, joining=frozenset())
@@ -249,7 +249,7 @@ def parse_charsmap(charsmap: bytes) -> CharacterRules:
     }
     joining: set[int] = set()
     seen = nodes = np.unique(first.nodes)
-    while len(nodes):  # in a damaged trie they may lead back to where they came from
+    while len(nodes):  # a damaged trie may have cycles
         later = _characters(units, nodes)
         joining |= set(later.chars.tolist())
         nodes = np.setdiff1d(later.nodes, seen)
@@ -262,7 +262,7 @@ def _until_nul(replacements: bytes, start: int) -> str:
 
 
 def _characters(units: _Array, nodes: _Array) -> _TrieNodes:
-    """Return the nodes one character further on, following its bytes one by one."""
+    """Return the nodes after one more character, whose bytes are followed one by one."""
     complete: list[tuple[_Array, ...]] = []
     partial, missing = np.zeros_like(nodes), np.full_like(nodes, -1)
     while len(nodes):
@@ -280,7 +280,7 @@ def _characters(units: _Array, nodes: _Array) -> _TrieNodes:
 
 
 def _edges(units: _Array, nodes: _Array) -> tuple[_Array, _Array]:
-    """Return the edges out of nodes: the index of the node, and the byte."""
+    """Return the edges out of nodes: for each the index of the node, and the byte."""
     labels = np.arange(1, 256)
     places = nodes[:, None] ^ labels
     inside = places < len(units)
@@ -296,7 +296,7 @@ def _children(units: _Array, places: _Array) -> _Array:
 
 
 def _with_byte(partial: _Array, missing: _Array, byte: _Array) -> tuple[_Array, _Array]:
-    """Return characters with one more UTF-8 byte, and how many each lacks; -1: not yet begun."""
+    """Add a UTF-8 byte to characters; return them and their missing bytes, -1 before the first."""
     bounds = np.array([0x80, 0xE0, 0xF0])
     lead = np.searchsorted(bounds, byte, side="right")
     start = byte & np.array([0x7F, 0x1F, 0x0F, 0x07])[lead]

@@ -1,13 +1,13 @@
-"""Texts to token ids, with GLM's command tokens after the model's own pieces.
+"""Loads tokenizers, which map texts to ids; GLM's command tokens follow the model's own pieces.
 
     sentencepiece:PATH   a .model file
     tiktoken:NAME        an encoding that tiktoken knows: gpt2, cl100k_base, ...
     tiktoken:PATH        its file NAME.tiktoken, or GPT-2's merges.txt with vocab.json next to it
     hf:PATH              a tokenizer.json, BERT's vocab.txt (any .txt), or a folder with either
-    hf:OWNER/NAME        the same of a model on the Hugging Face hub; @REVISION may follow
+    hf:OWNER/NAME        such a file of a model on the Hugging Face hub; @REVISION may follow
 
-The strings of special tokens are encoded as ordinary text, so that no document can put an end of
-text or a mask into the corpus by spelling it out.
+The strings of special tokens are encoded as ordinary text, so that no document can insert an end of
+text or a mask into the corpus.
 """
 
 import hashlib
@@ -45,7 +45,7 @@ KINDS = {
     "tiktoken": "tiktoken:NAME or tiktoken:PATH",
     "hf": "hf:PATH or hf:OWNER/NAME",
 }
-"""The kinds of model, and how each is written."""
+"""The kinds of tokenizers, and the syntax of their specs."""
 
 _LINES = ".txt"
 _TRAIN = f"No tokenizer yet? {called('train-tokenizer')} --help shows how to train one."
@@ -59,15 +59,15 @@ class Tokenizer:
         self.special = dict(model.commands.ids)
         """The ids of eos, pad, sep, cls, mask, unk, sop, eop, smask, gmask, dblock."""
         self.unknown = model.unknown
-        """The id for text the model cannot spell; None: it can spell everything."""
+        """The id for text that the model cannot encode; None if it can encode everything."""
         if model.unknown is not None:
             self.special["unk"] = model.unknown
         self.unused_end = model.unused_end
-        """The piece that ends a text for the model, where another token ends documents here."""
+        """The model's own end-of-text piece, if another token ends documents; else ""."""
         self.pieces = len(model.pieces)
-        """How many ids are the model's own."""
+        """The number of the model's own ids."""
         self.vocabulary_size = model.commands.padded
-        """How many ids there are, command tokens and padding included."""
+        """The number of ids, including command tokens and padding."""
         self.dtype = token_dtype(self.vocabulary_size)
         """The type of a token in shards."""
         self.library = model.library
@@ -78,10 +78,10 @@ class Tokenizer:
     def encode_batch(
         self, texts: Sequence[str]
     ) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64], list[tuple[int, str]]]:
-        """Return the tokens of all texts, how many each has, and which could not be encoded.
+        """Return the tokens of all texts, the number of tokens of each text, and failures.
 
-        No eos is added. A text on which the library fails gets no tokens and is listed as (index,
-        reason) in the third value; the other texts are encoded all the same.
+        No eos is added. A text on which the library fails gets no tokens, and its index and the
+        reason are in the third value; the other texts are encoded nevertheless.
         """
         failures: list[tuple[int, str]] = []
         try:
@@ -95,7 +95,9 @@ class Tokenizer:
     def _encode(self, texts: Sequence[str]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:
         tokens, lengths = self._model.encode(texts)
         if len(tokens) and not 0 <= int(tokens.min()) <= int(tokens.max()) < self.pieces:
-            raise ValueError(f"the library gives an id outside the model's {self.pieces}")
+            raise ValueError(
+                f"the library gives an id that is not one of the model's {self.pieces}"
+            )
         return tokens, lengths
 
     def _encode_singly(
@@ -114,7 +116,7 @@ class Tokenizer:
         return np.concatenate(parts), lengths, failures
 
     def transformers_json(self) -> str | None:
-        """Return it as a `tokenizer.json` that gives the same ids; None if there is none."""
+        """Return a `tokenizer.json` that gives the same ids; None if there is none."""
         write = self._model.transformers_json
         return None if write is None else write()
 
@@ -125,7 +127,10 @@ class Tokenizer:
         for role, i in self._model.commands.ids.items():
             # "pad" shares its id with "eos" and must not rename it.
             pieces[i] = pieces[i] or NAMES[role].encode()
-        special = self._model.special | {*self._model.commands.ids.values(), self.special["unk"]}
+        special = self._model.special_ids | {
+            *self._model.commands.ids.values(),
+            self.special["unk"],
+        }
         special |= {i for i, piece in enumerate(pieces) if not piece}
         return vocabulary_table(
             pieces, special=special, size=self.vocabulary_size, tokenizer=self._model.content
@@ -133,16 +138,16 @@ class Tokenizer:
 
 
 def load_tokenizer(spec: str, *, eos: str = "", fast: bool = True) -> Tokenizer:
-    """Return the tokenizer that a spec asks for.
+    """Return the tokenizer of a spec.
 
     Args:
         spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH", "hf:PATH" or "hf:OWNER/NAME".
-        eos: one of its tokens, which ends documents; "": what the tokenizer says does.
-        fast: encode by a faster library if there is one and it gives equal ids.
+        eos: The token that ends documents; "" for the one that the tokenizer names.
+        fast: Encode with a faster implementation, if there is one with equal ids.
 
     Raises:
-        UserError: the spec names nothing that can be loaded, a text can spell one of the model's
-            special tokens, or the model gives ids that it does not have.
+        UserError: The tokenizer cannot be loaded, texts can produce one of its special tokens, or
+            it gives ids that it does not have.
     """
     check_spec(spec)
     kind, _, name = spec.partition(":")
@@ -158,10 +163,10 @@ def load_tokenizer(spec: str, *, eos: str = "", fast: bool = True) -> Tokenizer:
 
 
 def check_spec(spec: str) -> None:
-    """Check that a spec names a kind of tokenizer, and a file that is there.
+    """Check that a spec names a kind of tokenizer, and a file that exists.
 
     Raises:
-        UserError: it does not.
+        UserError: The kind is unknown or the file does not exist.
     """
     kind, _, name = spec.partition(":")
     if kind not in KINDS or not name:
@@ -169,7 +174,7 @@ def check_spec(spec: str) -> None:
     with _readable(spec, name):
         if kind != "tiktoken" and not Path(_file_of(kind, name)).is_file():
             meant = f" Did you mean {SHORT_NAMES[name]}?" if name in SHORT_NAMES else ""
-            raise UserError(f"{spec}: there is no file {name}.{meant} {_TRAIN}")
+            raise UserError(f"{spec}: the file {name} does not exist.{meant} {_TRAIN}")
 
 
 @contextmanager
@@ -181,16 +186,16 @@ def _readable(spec: str, name: str) -> Iterator[None]:
 
 
 def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> Tokenizer:
-    """Return the tokenizer that a dataset keeps in its vocabulary.
+    """Return the tokenizer that a dataset stores in its vocabulary.
 
     Args:
-        entry: its entry in the dataset's manifest.
-        content: its content in the vocabulary.
-        where: the vocabulary's name, for messages.
+        entry: The tokenizer's entry in the dataset's manifest.
+        content: The tokenizer's content in the vocabulary.
+        where: The name of the vocabulary, for messages.
 
     Raises:
-        DamageError: it is not the one that the manifest names.
-        UserError: it cannot be loaded here.
+        DamageError: The content is not that of the tokenizer in the manifest.
+        UserError: The tokenizer cannot be loaded here.
     """
     name = f"{entry.name} in {where}"
     if entry.spec == "tiktoken":
@@ -199,7 +204,7 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
         end_of_text = entry.special["eos"]
         model = restore_tiktoken(content, name=name, end_of_text=end_of_text, size=entry.pieces)
     else:
-        # Few texts are encoded: the library is done before numba is loaded.
+        # Only few texts are encoded: the library finishes before numba is loaded.
         model = _of_content(
             entry.spec,
             content,
@@ -218,7 +223,7 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
 
 
 def _own_end(entry: TokenizerEntry) -> int | None:
-    """Return the id of a tokenizer's own token that ends documents; None: one was added for it."""
+    """Return the id of the tokenizer's own token that ends documents; None if it was added."""
     eos = entry.special["eos"]
     return eos if eos < entry.pieces else None
 
@@ -235,8 +240,8 @@ def _load(kind: str, name: str, *, eos: str, fast: bool) -> TokenModel:
 
         if eos not in ("", END_OF_TEXT):
             raise UserError(
-                f"--eos {eos}: documents of {kind}:{name} end with {END_OF_TEXT}. Leave --eos out, "
-                "or give the model as hf:tokenizer.json."
+                f"--eos {eos}: with {kind}:{name} documents end with {END_OF_TEXT}. Leave out "
+                "--eos, or give the model as hf:tokenizer.json."
             )
         return load_tiktoken(name, fast=fast)
     path = Path(_file_of(kind, name))
@@ -250,13 +255,13 @@ def _load(kind: str, name: str, *, eos: str, fast: bool) -> TokenModel:
 
 
 def _sibling(kind: str, name: str, path: Path, file: str) -> Path | None:
-    """Return the file with a name that is next to a tokenizer's, or in the same model of the hub.
+    """Return the file of a name next to a tokenizer's file, or in the same model on the hub.
 
     Args:
-        kind: of the tokenizer.
-        name: as in its spec.
-        path: of its file.
-        file: the name.
+        kind: The kind of the tokenizer.
+        name: The tokenizer's name in its spec.
+        path: The path of the tokenizer's file.
+        file: The name of the other file.
     """
     if kind == "hf" and is_model_name(name):
         return sibling_file(name, file)
@@ -265,7 +270,7 @@ def _sibling(kind: str, name: str, path: Path, file: str) -> Path | None:
 
 
 def _of_content(kind: str, content: bytes, *, name: str, end: EndOfText, fast: bool) -> TokenModel:
-    # Each library is loaded only where it is used.
+    # Each library is loaded only if it is used.
     if kind == "sentencepiece":
         from pipelines.tokenizers.sentencepiece import sentencepiece_model  # noqa: PLC0415
 
@@ -276,12 +281,12 @@ def _of_content(kind: str, content: bytes, *, name: str, end: EndOfText, fast: b
 
 
 def _file_of(kind: str, name: str) -> str:
-    """Return the tokenizer's file of a folder of save_pretrained(), or of a model of the hub.
+    """Return the tokenizer's file in a folder of save_pretrained(), or in a model on the hub.
 
-    Of any other name it is the name itself.
+    For any other name return the name itself.
 
     Raises:
-        UserError: the folder or the model has none.
+        UserError: The folder or the model has no tokenizer file.
     """
     if kind == "hf" and is_model_name(name):
         return str(model_file(name))
@@ -291,7 +296,7 @@ def _file_of(kind: str, name: str) -> str:
     if kind != "hf":
         models = sorted(folder.glob("*.model"))
         meant = f" Did you mean {kind}:{models[0]}?" if models else ""
-        raise UserError(f"{kind}:{name} is a folder: name the tokenizer's file in it.{meant}")
+        raise UserError(f"{kind}:{name} is a folder: give the tokenizer's file in it.{meant}")
     for file in TOKENIZER_FILES:
         if (folder / file).is_file():
             return str(folder / file)
@@ -301,7 +306,7 @@ def _file_of(kind: str, name: str) -> str:
 
 
 _ENDINGS = {".model": "sentencepiece", ".json": "hf", ".tiktoken": "tiktoken"}
-"""Which kind a file is by its name."""
+"""The kind of tokenizer for each file name extension."""
 
 
 def _suggestion(spec: str) -> str:
@@ -318,32 +323,32 @@ def _suggestion(spec: str) -> str:
 
 
 def _refuse_injection(spec: str, model: TokenModel) -> None:
-    for i in sorted(model.special - {model.unknown}):
+    for i in sorted(model.special_ids - {model.unknown}):
         name = model.pieces[i].decode()
         if name and i in model.encode([name, f"a{name}a"])[0]:
             raise UserError(
-                f'{spec} turns the text "{name}" into the special token {i}, so that a document '
-                "could write control tokens: take it out of the model's ordinary vocabulary, mark "
-                "it as special, or end documents with another one, --eos TOKEN."
+                f'{spec} turns the text "{name}" into the special token {i}, so that documents '
+                "could write control tokens: remove it from the model's ordinary vocabulary, mark "
+                "it as special, or end documents with another token, --eos TOKEN."
             )
 
 
 def _check_ids(spec: str, model: TokenModel) -> None:
-    """Refuse a model that turns plain texts into ids that are none of its pieces."""
+    """Refuse a model that turns plain texts into ids without a piece."""
     try:
         tokens, _ = model.encode(CHECK_TEXTS)
     except BaseException as error:
         raise_unless_failure(error)
         raise UserError(
-            f"{spec} is loaded, but cannot encode plain text ({reason(error)}): the file is "
-            "damaged, or this version of the library does not know all of it."
+            f"{spec} was loaded, but cannot encode plain text ({reason(error)}): the file is "
+            "damaged, or this version of the library does not support all of it."
         ) from error
     ids = set(tokens.tolist())
-    wrong = ids - set(range(len(model.pieces))) or ids & (model.special - {model.unknown})
+    wrong = ids - set(range(len(model.pieces))) or ids & (model.special_ids - {model.unknown})
     if wrong:
         raise UserError(
-            f"{spec} turns plain text into the id {min(wrong)}, which is none of its "
-            f"{len(model.pieces)} pieces or a special one: the file is damaged."
+            f"{spec} turns plain text into the id {min(wrong)}, which is a special token or not "
+            f"one of its {len(model.pieces)} pieces: the file is damaged."
         )
 
 

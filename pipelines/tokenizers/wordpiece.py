@@ -1,14 +1,14 @@
-"""BERT's vocab.txt: a piece on each line, whose number is its id, as a `tokenizer.json`.
+"""Converts BERT's vocab.txt, which has one piece per line, to a `tokenizer.json`.
 
-The file does not say how texts are cut before their words are looked up. BERT's own rules do: text
-is cleaned of controls, characters of Chinese stand alone, words are cut at white space and
-punctuation, and an uncased model reads lower case without accents. They are those of
-BertWordPieceTokenizer of the library `tokenizers`, and of transformers' BertTokenizerFast.
+The file does not say how texts are split before words are looked up. BERT's rules do: control
+characters are removed, Chinese characters are words, words are split at white space and
+punctuation, and an uncased model reads lower case without accents. These are the rules of
+BertWordPieceTokenizer in the library `tokenizers`, and of transformers' BertTokenizerFast.
 
-Whether a model is cased is in the `tokenizer_config.json` next to it (do_lower_case; so do
-strip_accents and tokenize_chinese_chars). Without it, a vocabulary is cased if lower case would
-change more than one in a hundred of its pieces, those in brackets left out. A cased one has
-thousands of those, an uncased one none, except for a few that people add.
+The `tokenizer_config.json` next to the file says whether the model is cased (do_lower_case), and
+has strip_accents and tokenize_chinese_chars. Without this file, a vocabulary is cased if lower case
+would change more than 1 % of its pieces, ignoring those in brackets. A cased vocabulary has
+thousands of such pieces, an uncased one only a few that users have added.
 """
 
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ from shards.errors import UserError
 _UNKNOWN, _SPECIAL = BERT_NAMES["unk"], frozenset(BERT_NAMES.values())
 _PREFIX = "##"
 _LONGEST_WORD = 100
-"""Characters of a word; a longer one is unknown, as in BERT."""
+"""The maximum number of characters of a word; longer words are unknown, as in BERT."""
 
 _BRACKETS = ("[", "<")
 _MAX_CAPITALS = 0.01
@@ -33,14 +33,14 @@ _SETTINGS = ("do_lower_case", "strip_accents", "tokenize_chinese_chars")
 
 
 def wordpiece_json(content: bytes, *, path: Path) -> bytes:
-    """Return the `tokenizer.json` of a vocabulary, the same bytes whatever library is installed.
+    """Return a vocabulary as a `tokenizer.json`, whose bytes do not depend on library versions.
 
     Args:
-        content: of the vocabulary.
-        path: of the vocabulary; its folder may hold a CONFIG.
+        content: The content of the vocabulary.
+        path: The path of the vocabulary; its folder may contain a CONFIG.
 
     Raises:
-        UserError: it is no UTF-8, or the CONFIG is no JSON.
+        UserError: The vocabulary is not UTF-8, or the CONFIG is not valid.
     """
     pieces = _pieces(content, path)
     settings = _settings(path.with_name(CONFIG))
@@ -72,7 +72,7 @@ def wordpiece_json(content: bytes, *, path: Path) -> bytes:
 
 
 def is_uncased(pieces: Sequence[str]) -> bool:
-    """Return whether lower case leaves nearly all pieces as they are."""
+    """Return whether lower case leaves nearly all pieces unchanged."""
     changed = [p for p in pieces if p != p.lower() and not p.startswith(_BRACKETS)]
     return len(changed) <= _MAX_CAPITALS * len(pieces)
 
@@ -88,14 +88,14 @@ def _pieces(content: bytes, path: Path) -> list[str]:
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise UserError(
-            f"{path} is no vocabulary of BERT (line {line} is not UTF-8): expected is a piece on "
-            "each line. Fetch a copy that no program has changed."
+            f"{path} is not a BERT vocabulary (line {line} is not UTF-8): expected one piece per "
+            "line. Fetch an unchanged copy."
         ) from error
     return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
 
 
 def _settings(path: Path) -> dict[str, bool | None]:
-    """Read the casing rules of a CONFIG; {} if there is none."""
+    """Return the settings in a CONFIG; {} if the file does not exist."""
     if not path.exists():
         return {}
     try:
@@ -106,7 +106,6 @@ def _settings(path: Path) -> dict[str, bool | None]:
         return config
     except (ValueError, TypeError) as error:
         raise UserError(
-            f"{path} is next to the vocabulary and configures it, but cannot be read "
-            f"({reason(error)}): expected is the JSON that save_pretrained() writes. Fix it, or "
-            "remove it."
+            f"{path}, which configures the vocabulary, cannot be read ({reason(error)}): expected "
+            "the JSON that save_pretrained() writes. Fix or remove it."
         ) from error

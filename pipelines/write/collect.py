@@ -163,7 +163,7 @@ class Collect(beam.DoFn):
         if key not in self._open:
             self._open[key] = _Open(self._sink)
         self._open[key].add(kept, verdicts)
-        if self._open[key].builder.full:
+        if self._open[key].builder.is_full:
             self._close(key)
         elif len(self._open) > MAX_OPEN:
             self._close(next(iter(self._open)))

@@ -211,7 +211,7 @@ def _spec(sink: Sink, written: PipelineResult) -> JobSpec:
     return JobSpec(
         corpus=corpus,
         map=job,
-        chain=describe_run((options, sink.run)),
+        steps=describe_run((options, sink.run)),
         semantic=sink_options(sink),
         number=next_number(options.output),
         shards=_num_shards(written, options.shard_tokens),

@@ -1,4 +1,4 @@
-"""Where compiled code is kept, and who waits for whom when several processes need it."""
+"""The folder of compiled code, and several processes that need the same code."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ print(sum(halves.compiled.stats.cache_misses.values()), cache_folder())
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A package with a module of kernels, as installed; the cache folder of its user is empty."""
+    """Install a package with a module of kernels, for a user with an empty cache folder."""
     package = tmp_path / "pipelines"
     package.mkdir()
     for name in ("compiled.py", "kernel_cache.py"):
@@ -49,7 +49,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def folder_of(package: Path) -> Path | None:
-    """The folder for compiled code of a new process of the package."""
+    """Return the folder of compiled code in a new process of the package."""
     spec = spec_from_file_location("compiled", package / "compiled.py")
     assert spec is not None
     assert spec.loader is not None

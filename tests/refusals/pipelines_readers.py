@@ -240,7 +240,7 @@ ROWS = (
         setup=text(
             "a.txt", "It was a morning in spring when the old captain\nof the ship went " * 9
         ),
-        message=r"each line of \S*a\.txt becomes a document, and they look like parts of one text",
+        message=r"each line of \S*a\.txt becomes a document, but the lines look like",
     ),
     *(after_reading(f"some unread: {name}", TEXT, setup=setup) for name, setup in DRIFT.items()),
     after_reading(

@@ -1,4 +1,4 @@
-"""Where first records that cannot be read stop no run; where they do, refusals say."""
+"""Unreadable first records that do not stop a run; refusals have those that do."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ BAD = '{"body": "bad"}\n'
 def check(
     path: Path, records: int, *, record: str = BAD, known: str = "", **changes: Any
 ) -> list[str]:
-    """Check a number of records, all bad, of a source x, and return the warnings."""
+    """Check some bad records of a source x, and return the warnings."""
     path.write_text(record * records)
     module = "pipelines.text"
     options = load_spec(module).options(input=(f"x={path}",), **changes)

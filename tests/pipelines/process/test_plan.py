@@ -1,4 +1,4 @@
-"""The driver's side of the map, whole runs and runs in parts."""
+"""Runs in parts."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.pipelines.runs import (
 
 
 def test_parts_of_other_machines_are_collected_by_hand(tmp_path: Path) -> None:
-    """Each machine has a copy of the corpus with other times, and an output of its own."""
+    """Each machine has its own output, and a copy of the corpus with other modification times."""
     pages = write_lines(tmp_path / "in" / "a.jsonl", map(page, range(12)))
     build(TEXT, small_lines(tmp_path / "one", pages))
 

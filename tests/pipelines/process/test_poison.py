@@ -1,4 +1,4 @@
-"""A record that ends the worker that judges it, with real processes that die."""
+"""A record that kills the worker that judges it, in real processes."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Which splits of an unfinished run are used again, of files on a disk and behind a URL."""
+"""Splits of an unfinished run that are used again, for files on disk and behind URLs."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.pipelines.runs import TEXT, page, small_lines, touch, write_lines
 
 
 def mapped(options: Options) -> int:
-    """Run a command whose manifest was not written, and return how many splits it maps."""
+    """Run a command after removing its manifest, and return how many splits it processes."""
     Path(options.output, "manifest.json").unlink(missing_ok=True)
     build(TEXT, options)
     tasks = json.loads(Path(options.output, "report.json").read_bytes())["stages"]["map"]

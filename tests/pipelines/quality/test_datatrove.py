@@ -1,4 +1,4 @@
-"""Profiles named after datatrove keep and drop what its own filters do, for the same reason.
+"""Profiles named after datatrove keep and drop the same texts as its filters, for the same reasons.
 
 Guarantee: The `@datatrove` profiles judge as datatrove's own filters do.
 """
@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from pipelines.quality import QualityResult, QualityRules
+from pipelines.quality.characters import PUNCTUATION, TERMINAL
 from pipelines.quality.gopher import CHINESE_STOP_WORDS
-from pipelines.quality.punctuation import PUNCTUATION, TERMINAL
 from pipelines.quality.verdict import first_broken
 from tests.golden.corpora import articles
 from tests.golden.corpus_chinese import chinese
@@ -60,7 +60,7 @@ MANDARIN = "cmn_Hani"
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """By language: articles of the sample, small texts, and those on each side of every bound."""
+    """Texts by language: sample articles, small texts, and texts on each side of every bound."""
     folder = tmp_path_factory.mktemp("texts")
     for write in (english, english_code, chinese):
         write(folder)
@@ -96,7 +96,7 @@ repetition = partial(filter_of, "GopherRepetitionFilter")
 c4 = partial(filter_of, "C4QualityFilter")
 fineweb = partial(filter_of, "FineWebQualityFilter")
 Filter = tuple[Any, str, dict[str, str]]
-"""A filter of datatrove, the family of ours, and our reasons by theirs."""
+"""A filter of datatrove, the family of our profile, and our reasons by those of datatrove."""
 
 
 def fineweb2() -> list[Filter]:
@@ -141,7 +141,7 @@ def fineweb2() -> list[Filter]:
 
 
 def theirs(filters: Sequence[Filter], text: str) -> tuple[str | None, str]:
-    """The reason of the first filter that drops a text, and the text as it is then."""
+    """Return the reason of the first filter that drops a text, and the text at that point."""
     document = datatrove("data").Document(text=text, id="0")
     for each, family, names in filters:
         answer = each.filter(document)
@@ -153,7 +153,7 @@ def theirs(filters: Sequence[Filter], text: str) -> tuple[str | None, str]:
 def reasons(
     quality: QualityRules, judgement: QualityResult, *, language: str, profile: str
 ) -> list[Any]:
-    """The verdicts of one of several profiles."""
+    """Return the reasons that one of several profiles gives."""
     rules = [rule for rule in quality.rules(language) if rule.profile == profile]
     broken = first_broken(rules, judgement.metrics)
     return [None if index < 0 else rules[index].reason for index in broken]
@@ -208,4 +208,4 @@ def test_verdicts_are_those_of_datatrove(
 def test_sets_of_characters_are_those_of_datatrove() -> None:
     theirs = datatrove("utils.text")
     assert theirs.TERMINAL_PUNCTUATION == TERMINAL
-    assert set(PUNCTUATION) == theirs.PUNCTUATION_SET
+    assert PUNCTUATION == theirs.PUNCTUATION_SET

@@ -1,4 +1,4 @@
-"""Every profile measures a text in the same way in any batch, and without a compiler.
+"""Every profile measures a text in the same way in any batch, and without the compiler.
 
 Golden rows have the figures, with a text on each side of every bound. Those of
 datatrove are compared with its own in test_datatrove.py.
@@ -49,7 +49,7 @@ BY_SPACY = (
     ("en", "c4@datatrove", ()),
     ("en", "c4@fineweb", ()),
 )
-"""Slow: spaCy takes seconds to load."""
+"""Choices that load spaCy, which takes seconds."""
 
 ODD = st.lists(
     st.sampled_from(
@@ -66,21 +66,21 @@ ODD = st.lists(
     ),
     max_size=60,
 ).map("".join)
-"""Text with characters that some rule reads in a special way."""
+"""Texts of characters that some rule reads in a special way."""
 
 
 def again(text: str, starts: Sequence[int]) -> str:
-    """Return stretches of a text, in any order and as often as they are named."""
+    """Return pieces of a text, in any order, possibly repeated."""
     return "".join(text[start : start + 20] for start in starts)
 
 
 def spelled(letters: str, ends: Sequence[int]) -> str:
-    """Return the same letters three times, with spaces at other places."""
+    """Return the same letters three times, with different spaces."""
     return " ".join(map("".join, np.split([*letters * 3], ends)))
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "ab", "ba", "c"]), max_size=40).map(" ".join)
-"""Few words make n-grams that overlap, and that spell the same when joined."""
+"""Texts of few words, whose n-grams overlap and have equal letters."""
 ANY = st.one_of(
     ODD,
     ODD.map(lambda text: text * 3),
@@ -105,7 +105,7 @@ def texts_for(choice: Choice) -> list[str]:
 
 
 def check(texts: Sequence[str], choice: Choice) -> None:
-    """A text has the same figures by itself and between others."""
+    """Check that a text has the same metrics alone and among other texts."""
     together = judged(choice, [*TEXTS[:3], *texts, *TEXTS[-3:]])
     for at, text in enumerate(texts, 3):
         alone = judged(choice, [text])
@@ -139,7 +139,7 @@ for language, name, bounds, texts in json.load(sys.stdin):
 
 
 def test_the_same_source_measures_the_same_without_a_compiler() -> None:
-    """And nothing warns of numbers that overflow."""
+    """No warnings about overflowing numbers are printed either."""
     # Each Chinese choice reads jieba's dictionary for seconds.
     every = (*CHOICES, *BY_SPACY)
     choices = [choice for choice in every if choice[0] != "zh" or choice[1] == "fineweb2-zh"]
@@ -178,7 +178,7 @@ def test_every_character_is_what_python_takes_it_for() -> None:
 
 
 def pairs(text: str) -> list[str]:
-    """Split a text into words of two characters, as a splitter of the user's may."""
+    """Split a text into words of two characters, as a custom splitter may."""
     return [text[at : at + 2] for at in range(0, len(text), 2)]
 
 

@@ -27,7 +27,7 @@ OURS = SpacyWords()
 
 
 def readable(text: str) -> str:
-    """The result of datatrove for a text on which spaCy fails."""
+    """Return a text as datatrove reads it if spaCy fails."""
     return text.replace("IS_ALPHA", "")
 
 
@@ -151,4 +151,4 @@ def test_another_spacy_does_its_own_work(
     assert words_of(["a foobar IS_ALPHA.", "", "b"], ours) == [["a", "foo", "bar", "."], [], ["b"]]
     assert ours.num_sentences(["One. Two", ""]).tolist() == [2, 0]
     (line,) = caplog.messages
-    assert line.startswith("English words are found by spaCy itself, which is slow")
+    assert line.startswith("spaCy itself finds English words, which is slow")

@@ -81,4 +81,4 @@ EDGES = (
     "a\u180eb\u200bc\ufeffd\u2060e",
     "\r\n\r\nlast",
 )
-"""Texts that loops over code points can get wrong, rule by rule."""
+"""Texts that are difficult for loops over code points."""

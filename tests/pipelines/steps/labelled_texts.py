@@ -1,6 +1,6 @@
-r"""Texts that are labelled: what cleaning leaves as it is, and what it repairs.
+r"""Labelled texts that cleaning repairs or leaves unchanged.
 
-By name the text, and what cleaning makes of it at the level `repair`; None: it stays as it is.
+Each name has a text and the result of cleaning at the level `repair`; None if it is unchanged.
 """
 
 CODE: dict[str, tuple[str, str | None]] = {

@@ -48,7 +48,7 @@ def test_what_spells_everything_counts_no_unknown_tokens(tmp_path: Path) -> None
 
 def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined() -> None:
     class PanicException(BaseException):
-        """Like pyo3's, it is no Exception."""
+        """Like that of pyo3, it is not an Exception."""
 
     def failing(texts: Sequence[str]) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]]:
         if "poison" in texts:

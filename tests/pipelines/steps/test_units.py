@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pipelines.steps.units import Units, units
+from pipelines.steps.units import BATCH_CHARACTERS, Units, unit_batches, units
 
 TEXTS = st.lists(
     st.text(alphabet="abAB é'’.,- \n你好。ｘカภ한\u0301\U00020000\U000e0100\ud800", max_size=40),
@@ -13,7 +13,7 @@ TEXTS = st.lists(
 
 
 def spelled(text: str) -> list[str]:
-    """The units of a text, character by character."""
+    """Return the units of a text, found character by character."""
     names: list[str] = []
     inside = False
     for character in text:
@@ -46,3 +46,12 @@ def test_units_are_those_found_character_by_character(texts: list[str]) -> None:
     assert found.single.tolist() == [
         name in set("你好カภ") or ord(name[0]) >= 0x20000 for name in names
     ]
+
+
+def test_batches_are_limited_in_characters() -> None:
+    # Each text has a separator after it.
+    half = BATCH_CHARACTERS // 2
+    found = [len(batch.ends) for batch in unit_batches(["a"] * (half + 1))]
+    assert found == [half, 1]
+    long = "a" * (BATCH_CHARACTERS + 1)
+    assert [len(batch.ends) for batch in unit_batches(["a", long, "a", "a"])] == [1, 1, 2]

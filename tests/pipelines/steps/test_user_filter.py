@@ -54,7 +54,7 @@ def test_options_are_written_as_in_an_address() -> None:
     # A plus is a plus, as in regular expressions.
     spec = parse_filter("mask=规则:C?pattern=a+b%20c&path=/m.bin&empty=")
     assert (spec.after, spec.module, spec.name) == ("mask", "规则", "C")
-    assert spec.given == {"pattern": "a+b c", "path": "/m.bin", "empty": ""}
+    assert spec.options == {"pattern": "a+b c", "path": "/m.bin", "empty": ""}
 
 
 def test_an_installed_package_offers_filters_and_profiles(code: Path) -> None:

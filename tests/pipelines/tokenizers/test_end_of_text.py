@@ -21,7 +21,7 @@ JSON, MODEL = "hf:FOLDER/tokenizer.json", "sentencepiece:FOLDER/tokenizer.model"
 
 @pytest.fixture
 def folder(models_path: Path, tmp_path: Path) -> Path:
-    """A folder with a tokenizer of each kind; that of JSON adds no token of a usual name."""
+    """Write a tokenizer of each kind; the one of JSON has no added token with a common name."""
     level = json.loads((models_path / "level.json").read_text("utf-8"))
     level["added_tokens"][0]["content"] = "<｜end▁of▁sentence｜>"
     (tmp_path / "tokenizer.json").write_text(json.dumps(level), "utf-8")

@@ -1,6 +1,6 @@
 import random
-import threading
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ def both(content: bytes) -> Both:
 
 
 def check(both: Both, texts: Sequence[str]) -> None:
-    """Ids and lengths are the library's."""
+    """Check that ids and lengths are those of the library."""
     (tokens, lengths), (expected, expected_lengths) = (encode(texts) for encode in both)
     assert lengths.tolist() == expected_lengths.tolist()
     assert tokens.tolist() == expected.tolist()
@@ -73,21 +73,12 @@ def test_models_that_spell_unknown_characters() -> None:
 def test_threads_change_nothing(nmt_nfkc: bytes) -> None:
     library = reference(nmt_nfkc)
     fast = compiled_encoder(model_of(nmt_nfkc), library)
-    wrong = []
-
-    def work(seed: int) -> None:
-        chosen = random.Random(seed)
-        for _ in range(40):
-            text = " ".join("".join(chosen.choices("abcdefgh", k=6)) for _ in range(20))
-            if fast([text])[0].tolist() != library([text])[0].tolist():
-                wrong.append(text)
-
-    threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert wrong == []
+    chosen = random.Random(0)
+    words = ["".join(chosen.choices("abcdefgh", k=6)) for _ in range(3200)]
+    texts = [" ".join(words[start : start + 20]) for start in range(0, len(words), 20)]
+    with ThreadPoolExecutor(4) as pool:
+        found = [tokens.tolist() for tokens, _ in pool.map(lambda text: fast([text]), texts)]
+    assert found == [library([text])[0].tolist() for text in texts]
 
 
 def test_half_a_surrogate_pair_fails_as_in_the_library(nmt_nfkc: bytes) -> None:

@@ -1,4 +1,4 @@
-"""SentencePiece models in the form of the library tokenizers: the same ids, or none."""
+"""SentencePiece models as `tokenizer.json`: the same ids, or no file."""
 
 import json
 import random

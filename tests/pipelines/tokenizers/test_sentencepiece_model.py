@@ -34,7 +34,7 @@ def armed_model() -> bytes:
 
 
 def with_piece(text: str, **values: int) -> dict[str, Any]:
-    """A model with one more piece, after all others."""
+    """Return a model with one more piece after the others."""
     return {"pieces": [{"piece": text, **values}]}
 
 

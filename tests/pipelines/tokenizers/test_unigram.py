@@ -1,4 +1,4 @@
-"""Unigram's `tokenizer.json`, as of T5, XLM-R and ALBERT, against the library."""
+"""Compares Unigram's `tokenizer.json`, as of T5, XLM-R and ALBERT, with the library."""
 
 import json
 from functools import cache

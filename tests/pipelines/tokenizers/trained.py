@@ -30,11 +30,11 @@ KINDS: dict[str, dict[str, Any]] = {
         "control_symbols": ["<n>"],
     },
 }
-"""Settings of training, by the special feature of the model."""
+"""The settings of training, by the feature of the model."""
 
 
 def train(*, armed: bool = False, **changes: Any) -> bytes:
-    """Train a model; an armed one knows its symbols in texts."""
+    """Train a model; texts can produce the user-defined symbols of an armed one."""
     sink = io.BytesIO()
     settings = {"vocab_size": 200, "model_type": "bpe", "minloglevel": 2, **changes}
     sentencepiece.SentencePieceTrainer.train(
