@@ -12,11 +12,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import psutil
-
 from pipelines.execute.figures import NAMESPACE
-from tests.engines.java import POOL, ROOT, java, joined, machine_hosts, make_dir, worker_pool
-from tests.engines.processes import Process, answers, guarded, started, wait_until
+from tests.engines.java import (
+    ROOT,
+    Machine,
+    cluster_flags,
+    java,
+    joined,
+    machine_hosts,
+    make_dir,
+    worker_pool,
+)
+from tests.engines.processes import answers, started, wait_until
 from tests.ports import free_port
 
 JARS = ROOT / ".engines" / "flink" / "lib"
@@ -87,44 +94,21 @@ def job_server(folder: Path, *, master: str = "[local]") -> Iterator[str]:
 
 
 @dataclass
-class Manager:
-    """A TaskManager and its pool of Python workers."""
-
-    name: str
-    process: Process
-    pool: Process
-
-    def workers(self) -> list[psutil.Process]:
-        """Return the processes that run Python tasks."""
-        return guarded(self.pool).children()
-
-    def kill(self) -> None:
-        """Kill the TaskManager with SIGKILL, but not its workers."""
-        guarded(self.process).kill()
-
-
-@dataclass
 class Cluster:
     """A session cluster with its worker pools and job server."""
 
     rest: int
     pool_port: int
     slots: int
-    managers: list[Manager]
+    managers: list[Machine]
     endpoint: str = ""
 
     @property
     def flags(self) -> list[str]:
         """The flags for a run on the cluster."""
-        return [
-            "--runner=PortableRunner",
-            f"--job_endpoint={self.endpoint}",
-            "--environment_type=EXTERNAL",
-            f"--environment_config={POOL}:{self.pool_port}",
-            f"--parallelism={self.slots}",
-        ]
+        return [*cluster_flags(self.endpoint, self.pool_port), f"--parallelism={self.slots}"]
 
-    def carrier(self, vertex: str) -> Manager | None:
+    def carrier(self, vertex: str) -> Machine | None:
         """Return the TaskManager that runs a step with `vertex` in its name; None if none does."""
         for job in self.ask("jobs/overview")["jobs"]:
             if job["state"] != "RUNNING":
@@ -217,7 +201,7 @@ def _job_manager(conf: Path) -> list[object]:
 
 
 @contextmanager
-def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Manager]:
+def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Machine]:
     """Yield a TaskManager that reaches its own pool under the host name POOL."""
     name, log = f"task-manager-{number}", folder / f"task-manager-{number}.log"
     address, hosts = machine_hosts(folder, number)
@@ -231,4 +215,4 @@ def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Mana
         worker_pool(folder, number, address=address, port=pool_port) as pool,
         started(command, log=log) as process,
     ):
-        yield Manager(name, process, pool)
+        yield Machine(name, process, pool)

@@ -6,9 +6,12 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
-from tests.engines.processes import Process, answers, started, wait_until
+import psutil
+
+from tests.engines.processes import Process, answers, guarded, started, wait_until
 
 ROOT = Path(__file__).parents[2]
 POOL = "pool"
@@ -59,6 +62,37 @@ def machine_hosts(folder: Path, number: int) -> tuple[str, Path]:
     address, hosts = f"127.0.0.{2 + number}", folder / f"machine-{number}.hosts"
     hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{address} {POOL}\n")
     return address, hosts
+
+
+@dataclass
+class Machine:
+    """An engine's process on a machine, and the machine's pool of Python workers."""
+
+    name: str
+    process: Process
+    pool: Process
+
+    def workers(self) -> list[psutil.Process]:
+        """Return the processes that run Python tasks."""
+        return guarded(self.pool).children()
+
+    def executors(self) -> list[psutil.Process]:
+        """Return the executors of a worker of Spark."""
+        return guarded(self.process).children()
+
+    def kill(self) -> None:
+        """Kill the engine's process with SIGKILL, but not the Python workers."""
+        guarded(self.process).kill()
+
+
+def cluster_flags(endpoint: str, pool_port: int) -> list[str]:
+    """Return the flags for a run on a cluster with a worker pool on each machine."""
+    return [
+        "--runner=PortableRunner",
+        f"--job_endpoint={endpoint}",
+        "--environment_type=EXTERNAL",
+        f"--environment_config={POOL}:{pool_port}",
+    ]
 
 
 @contextmanager

@@ -6,18 +6,17 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import psutil
-
 from tests.engines.java import (
     OPENS,
-    POOL,
     ROOT,
+    Machine,
+    cluster_flags,
     java,
     machine_hosts,
     make_dir,
     worker_pool,
 )
-from tests.engines.processes import Process, answers, guarded, started, wait_until
+from tests.engines.processes import answers, started, wait_until
 from tests.ports import free_port
 
 HOME = ROOT / ".engines" / "spark"
@@ -37,22 +36,6 @@ appender.stderr.layout.pattern = %d{HH:mm:ss.SSS} %-5p %c{1}: %m%n%ex
 
 
 @dataclass
-class Machine:
-    """A worker of Spark, which starts executors, and a pool of Python workers."""
-
-    process: Process
-    pool: Process
-
-    def workers(self) -> list[psutil.Process]:
-        """Return the processes that run Python tasks."""
-        return guarded(self.pool).children()
-
-    def executors(self) -> list[psutil.Process]:
-        """Return Spark's executors, which use the Python workers."""
-        return guarded(self.process).children()
-
-
-@dataclass
 class Cluster:
     """A standalone cluster with its worker pools and job server."""
 
@@ -64,10 +47,7 @@ class Cluster:
     def flags(self) -> list[str]:
         """The flags for a run on the cluster."""
         return [
-            "--runner=PortableRunner",
-            f"--job_endpoint={self.endpoint}",
-            "--environment_type=EXTERNAL",
-            f"--environment_config={POOL}:{self.pool_port}",
+            *cluster_flags(self.endpoint, self.pool_port),
             # Else the job server sends its class path, 300 MB, to each executor with every job.
             "--",
             f"--files_to_stage={next(JARS.glob('slf4j-api-*.jar'))}",
@@ -133,7 +113,7 @@ def _machine(folder: Path, number: int, *, master: str, pool_port: int) -> Itera
         worker_pool(folder, number, address=address, port=pool_port) as pool,
         started(command, log=folder / f"worker-{number}.log", env=environment) as process,
     ):
-        yield Machine(process, pool)
+        yield Machine(f"worker-{number}", process, pool)
 
 
 def _environment() -> dict[str, str]:

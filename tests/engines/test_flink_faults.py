@@ -10,8 +10,9 @@ from pathlib import Path
 import psutil
 import pytest
 
-from tests.engines.flink import Cluster, Manager
+from tests.engines.flink import Cluster
 from tests.engines.inputs import write
+from tests.engines.java import Machine
 from tests.engines.processes import guarded, wait_until
 from tests.engines.runs import Run, check_same, completed_run, started_run
 from tests.pipelines.metrics import check_metrics
@@ -44,7 +45,7 @@ def run(cluster: Cluster, flags: Sequence[object], tmp_path: Path) -> Iterator[R
         yield run
 
 
-def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Manager:
+def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Machine:
     """Wait for the middle of a stage, and return the TaskManager that runs it."""
 
     def done() -> int:
