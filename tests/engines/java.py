@@ -73,7 +73,7 @@ class Machine:
     pool: Process
 
     def workers(self) -> list[psutil.Process]:
-        """Return the processes that run Python tasks."""
+        """Return the Python workers."""
         return guarded(self.pool).children()
 
     def executors(self) -> list[psutil.Process]:

@@ -213,8 +213,8 @@ def test_parts_that_run_at_the_same_time_give_the_bytes_of_one_run(
     assert [process.returncode for process in started] == [0, 0], outputs
     early = run(output, "--part", "merge")
     assert early.returncode == 2
-    told = r"3 of 11 splits are not mapped in s3://bucket/parts.*--part 4/4, or run"
-    assert re.search(told, early.stderr), early.stderr
+    message = r"3 of 11 splits are not mapped in s3://bucket/parts.*--part 4/4, or run"
+    assert re.search(message, early.stderr), early.stderr
     for share in ("4/4", "merge"):
         done = run(output, "--part", share)
         assert done.returncode == 0, done.stderr

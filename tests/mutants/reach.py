@@ -89,11 +89,11 @@ def current_reach(folder: Path, *, processes: int, below: Sequence[str]) -> Reac
     # An edited row reaches the same functions, so only new rows are run.
     wanted = [*whole, *(test for test in _collected(tables) if test not in reach.tests)]
     if wanted:
-        print(f"finding out what {len(wanted)} test files and rows reach", flush=True)
+        print(f"recording the functions that {len(wanted)} test files and rows reach", flush=True)
         functions, lines = _run(folder, wanted, processes=processes)
         failed = sum(not line["passed"] for line in lines)
         if failed:
-            print(f"{failed} of {len(lines)} tests fail there and are not used: {folder}/reach.log")
+            print(f"{failed} of {len(lines)} tests failed and are not used: {folder}/reach.log")
         reach.add(functions, lines)
     reach.files |= {name: now[name] for name in changed}
     reach.save(kept)

@@ -57,7 +57,8 @@ class Results:
     def table(self) -> str:
         """Return a table with a row per kind."""
         names = (OK, EMPTY, SKIPPED, FAILED)
-        lines = [f"{'kind':14}" + "".join(f"{name:>9}" for name in names) + "  s a case  what"]
+        head = "".join(f"{name:>9}" for name in names)
+        lines = [f"{'kind':14}{head}{'s/case':>10}  kind of case"]
         for kind, entry in KINDS.items():
             counts = [self.outcomes[kind, name] for name in names]
             if sum(counts):
@@ -191,7 +192,7 @@ def _count(case: RunningCase, code: int, seed: int, *, keep: Path, results: Resu
         folder = keep / folder.name
     results.failures.append((case.number, case.kind, folder))
     report = folder / "failure.txt"
-    told = report.read_text() if report.exists() else f"it ended with code {code}"
+    told = report.read_text() if report.exists() else f"the case ended with code {code}"
     print(f"\nFAILED: {case.kind}, seed {seed}, case {case.number}: {told[-2500:]}", flush=True)
 
 
@@ -239,24 +240,24 @@ def _import_everything() -> None:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tests.soak", description=__doc__)
-    parser.add_argument("--minutes", type=float, default=30.0, help="how long. Default: 30")
-    parser.add_argument("--seed", type=int, default=0, help="decides the cases. Default: 0")
+    parser.add_argument("--minutes", type=float, default=30.0, help="minutes to run. Default: 30")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the cases. Default: 0")
     parser.add_argument(
-        "--only", action="append", choices=[*KINDS], help="only cases of this kind; repeat it"
+        "--only", action="append", choices=[*KINDS], help="only cases of this kind; may be repeated"
     )
-    parser.add_argument("--case", type=int, metavar="N", help="only case N")
+    parser.add_argument("--case", type=int, metavar="N", help="run only case N")
     parser.add_argument(
         "--jobs",
         type=int,
         default=len(os.sched_getaffinity(0)),
-        help="cases at the same time. Default: one for each core",
+        help="cases that run at the same time. Default: one per core",
     )
     parser.add_argument(
         "--keep",
         type=Path,
         default=Path("build/soak"),
         metavar="DIR",
-        help="where failing cases stay. Default: build/soak",
+        help="folder for failing cases. Default: build/soak",
     )
     return parser.parse_args()
 

@@ -121,7 +121,7 @@ def damage_dataset(case: Case) -> None:
                 _verify(case, copy, name if _is_changed(copy, output, name, before) else "", way)
             _read(case, scenario, copy)
         shutil.rmtree(copy)
-    check_equal("the dataset beside the harmed one", file_hashes(output), before)
+    check_equal("the dataset from which the damaged one was copied", file_hashes(output), before)
 
 
 def _kind(name: str) -> str:
@@ -198,7 +198,7 @@ def damage_input(case: Case) -> None:
             done = case.run(*words)
             checked = path.suffix in (".gz", ".bz2", ".xz") and not done.code
             if checked and file_hashes(output) != whole and _named(output) <= known:
-                raise Failure(f"{path} changed in silence ({way})")
+                raise Failure(f"the change of {path} was not reported ({way})")
         path.write_bytes(before)
         output.mkdir(exist_ok=True)
 

@@ -55,7 +55,7 @@ def plain(case: Case) -> None:
     if case.rng.random() < 0.5:
         done = case.succeed(*flags_of(scenario, output=output))
         if "nothing to do" not in done.output:
-            raise Failure(f"a complete dataset is not left as it is: {done.output[-600:]}")
+            raise Failure(f"a complete dataset was changed: {done.output[-600:]}")
     check_reading(case.rng, output)
 
 
@@ -73,14 +73,14 @@ def kill(case: Case) -> None:
     for _ in range(case.rng.choice((1, 1, 2, 3))):
         case.run_killed(*words, "--output", output)
     finished = {
-        phase.name: len([*phase.glob("[!.]*.json")])
-        for phase in (output / ".work").glob("*")
+        stage.name: len([*stage.glob("[!.]*.json")])
+        for stage in (output / ".work").glob("*")
         if not (output / "manifest.json").exists()
     }
     finish(case, scenario, output, expected)
     stages = json.loads((output / "report.json").read_bytes())["stages"]
-    used = {phase: stages[phase]["finished_before"] for phase in finished if phase in stages}
-    check_equal("finished tasks that are used", used, {phase: finished[phase] for phase in used})
+    used = {stage: stages[stage]["finished_before"] for stage in finished if stage in stages}
+    check_equal("finished items that are used", used, {stage: finished[stage] for stage in used})
 
 
 def kill_workers(case: Case) -> None:
@@ -128,7 +128,7 @@ def full_disk(case: Case) -> None:
     if done.code:
         kept = "finished work is kept" in done.last_line
         if "no space left on the disk" not in done.last_line or not kept:
-            raise Failure(f"another message on a full disk: {done.last_line[:800]}")
+            raise Failure(f"unexpected message on a full disk: {done.last_line[:800]}")
         if left := [*output.rglob("manifest.json"), *output.rglob(".tmp-*")]:
             raise Failure(f"{left}, although the disk was full")
     ballast.unlink()
@@ -158,7 +158,7 @@ def read_only(case: Case) -> None:
     ):
         # prune and compact may have nothing to do
         case.expect_code(case.run(*words), *((0, 2) if words[1] in ("prune", "compact") else (2,)))
-    check_equal("bytes of what is read-only", file_hashes(output), before)
+    check_equal("bytes of the read-only dataset", file_hashes(output), before)
 
 
 # --- changes of datasets

@@ -143,12 +143,14 @@ def _check_seen(seen: list[list[str]], states: dict[str, str], way: str) -> None
         if number == "crash":
             raise Failure(f"a reader ({way}) crashed: {state}")
         if number == "error":
-            raise Failure(f"a reader ({way}) met an error: {state}")
+            raise Failure(f"a reader ({way}) got an error: {state}")
         if number not in states:
-            raise Failure(f"a reader ({way}) met number {number}, of {sorted(states)}")
-        check_equal(f"what a reader ({way}) met at number {number}", state, states[number])
+            raise Failure(f"a reader ({way}) saw number {number}, not one of {sorted(states)}")
+        check_equal(
+            f"the state that a reader ({way}) saw at number {number}", state, states[number]
+        )
     if way == "held" and len({number for number, _ in seen}) > 1:
-        raise Failure("a dataset that is open has changed")
+        raise Failure("an open dataset has changed")
 
 
 def _place(case: Case, output: Path, copy: Path, during: bool) -> None:
@@ -160,4 +162,4 @@ def _place(case: Case, output: Path, copy: Path, during: bool) -> None:
     case.check_ended(done)
     case.expect_code(done, 0)
     case.succeed("shards", "place", output, "--to", copy, "--check")
-    check_equal("what was placed", content_of(copy), content_of(output))
+    check_equal("the placed copy", content_of(copy), content_of(output))
