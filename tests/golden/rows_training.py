@@ -258,7 +258,7 @@ _MODEL_ROWS = (
     ),
     Row(
         name="from-python",
-        about="batches of a resumed loader, texts and answers, from Python",
+        about="generated texts and answers, from Python",
         starts_from=_MODELS,
         setup=(items.tuned, copy_scripts("api.py")),
         commands=("api.py",),

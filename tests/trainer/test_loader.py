@@ -1,6 +1,6 @@
 """The loader in loops of its own and of other people, as docs/loading.md shows it.
 
-The golden rows `blanks`, `drawn` and `from-python` pin its batches.
+The golden rows `blanks` and `drawn` pin its batches.
 """
 
 import threading

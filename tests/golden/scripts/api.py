@@ -1,29 +1,8 @@
-"""Reads a dataset and uses models by the public names of `shards` and `trainer`."""
+"""Generates texts and answers a task by the public names of `trainer`."""
 
-import hashlib
-from itertools import islice
 from pathlib import Path
 
-import shards
 import trainer
-
-
-def show(name, batches):
-    for number, batch in enumerate(batches):
-        for key, value in sorted(batch.items()):
-            digits = hashlib.sha256(value.contiguous().numpy().tobytes()).hexdigest()[:12]
-            print(name, number, key, value.dtype, tuple(value.shape), digits)
-
-
-streams = shards.streams_of(shards.Dataset.open("data"))
-sampler = shards.Sampler(streams, seed=2, num_scatters=1, window=shards.glm_windows(64))
-loader = trainer.Loader(sampler, batch_size=3)
-show("first", islice(loader, 2))
-state = loader.state_dict()
-print(state["position"])
-later = trainer.Loader(sampler, batch_size=6)
-later.load_state_dict(state)
-show("later", islice(later, 1))
 
 for run, task_name, data in (("glm", "copa", "more-copa"), ("left", "prompted", "more-said")):
     model = trainer.open_model(run, trainer.LoadOptions(dtype="fp32", device="cpu"))
