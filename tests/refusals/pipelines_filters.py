@@ -6,10 +6,6 @@ from tests.refusals.setups import LINES, TOKENIZER, Setup, all_of, lines, with_f
 RUN = "pipelines.wudao --output out"
 TEXT = f"pipelines.text --input in {TOKENIZER} --output out"
 MODULE = """
-import os
-
-
-def dies(batch): os._exit(3)
 def long_ones(batch): return [None] * len(batch)
 def nothing(batch): return None
 def leaves(batch): raise SystemExit(3)
@@ -86,6 +82,13 @@ class ListOfBounds(Measured):
 
 class OneMetric(Measured):
     metrics = 5
+
+
+import os
+
+
+def dies(batch):
+    os._exit(3)
 """
 own = all_of(lines, with_file("rules.py", MODULE), with_file("broken.py", "import torchr\n"))
 
