@@ -29,7 +29,6 @@ from shards.maintenance.place import NodeShare, check_files_present
 from shards.reader import Dataset, Shard
 from shards.sampling.batch import read_batch
 from shards.sampling.mixture import check_tokenizers
-from shards.sampling.permutation import derive, text_key
 from shards.sampling.sampler import Sampler
 from shards.sampling.scatter import check_layout, rank_slots, scatters_of_rank
 from shards.sampling.sequential import SequentialSampler
@@ -330,15 +329,10 @@ class WindowReader:
 
     def locate(self, positions: _Integers) -> Located:
         """Return the locations of the windows at these positions, int64[n]."""
-        draws = self._windows.draw(positions)
-        places = self._windows.locate(draws)
-        if isinstance(self._windows, Sampler):
-            keys = self._windows.keys(draws)
-        else:  # for validation, keys depend on the text alone, not on the run's seed
-            names = [text_key(0, stream.name) for stream in self._windows.streams]
-            of_streams = np.array(names, np.uint64)[draws.stream]
-            keys = derive(derive(of_streams, places.shard), places.window)
-        return Located(draws.stream.astype(np.int64), *places, keys)
+        drawn = self._windows.draw(positions)
+        return Located(
+            drawn.stream.astype(np.int64), drawn.shard, drawn.window, drawn.phase, drawn.key
+        )
 
     def read(self, located: Located) -> Tensors:
         """Return the windows at these locations, one row per window."""

@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -49,7 +49,7 @@ _FOREVER = 2**62
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class DrawnWindows:
-    """The windows drawn at n positions; each field is an array[n]."""
+    """The windows drawn at n positions, and where they are; each field is an array[n]."""
 
     stream: NDArray[np.int32]
     """Index into the sampler's streams."""
@@ -58,20 +58,14 @@ class DrawnWindows:
     """The epoch of the stream's part in the scatter; of the whole stream if it is common."""
     index: Integers
     """Number of the window in the stream's part in the scatter; in the stream if it is common."""
-
-    def __len__(self) -> int:
-        return len(self.stream)
-
-
-class WindowLocations(NamedTuple):
-    """Where drawn windows are; each field is int64[n]."""
-
     shard: Integers
     """Index into the shards of the stream."""
     window: Integers
     """Number of the window in the shard."""
     phase: Integers
     """The shift of the epoch's windows in tokens, in [0, stride); 0 in epoch 0."""
+    key: Words
+    """A hash of window and epoch, to seed other random choices."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -147,27 +141,20 @@ class Sampler:
         partitions = self.partitions.partition_of(streams, scatters)
         nth = np.where(self.partitions.common[streams], nth * self.num_scatters + scatters, nth)
         sizes = self.partitions.sizes[partitions]
-        epochs, indices = np.divmod(nth, sizes)
-        shuffled = permute(indices, sizes, self._epoch_keys(streams, scatters, epochs))
+        epochs, rest = np.divmod(nth, sizes)
+        keys = self._epoch_keys(streams, scatters, epochs)
+        indexes = permute(rest, sizes, keys).astype(np.int64)
+        shards, windows = self.partitions.locate(partitions, streams, indexes)
         return DrawnWindows(
             stream=streams.astype(np.int32),
             scatter=scatters.astype(np.int32),
             epoch=epochs,
-            index=shuffled.astype(np.int64),
+            index=indexes,
+            shard=shards,
+            window=windows,
+            phase=self._phases(keys, epochs),
+            key=derive(mix(~keys), indexes),
         )
-
-    def locate(self, drawn: DrawnWindows) -> WindowLocations:
-        """Return where the drawn windows are."""
-        partitions = self.partitions.partition_of(drawn.stream, drawn.scatter)
-        shards, windows = self.partitions.locate(partitions, drawn.stream, drawn.index)
-        return WindowLocations(
-            shards, windows, self._phases(drawn.stream, drawn.scatter, drawn.epoch)
-        )
-
-    def keys(self, drawn: DrawnWindows) -> Words:
-        """Return uint64[n]: a hash of each window and epoch, to seed other random choices."""
-        keys = self._epoch_keys(drawn.stream, drawn.scatter, drawn.epoch)
-        return derive(mix(~keys), drawn.index)
 
     def position_of(self, stream: int, *, shard: int, window: int, epoch: int) -> int | None:
         """Return the position of a window in an epoch; None if the stages never reach it."""
@@ -180,9 +167,9 @@ class Sampler:
         return self.schedule.position_of(stream, nth, scatter)
 
     def phase_of(self, stream: int, *, shard: int, epoch: int) -> int:
-        """Return the phase of a shard's windows in an epoch, as `locate` gives it."""
-        scatter = np.array([shard % self.num_scatters])
-        return int(self._phases(np.array([stream]), scatter, np.array([epoch]))[0])
+        """Return the phase of a shard's windows in an epoch."""
+        epochs, scatters = np.array([epoch]), np.array([shard % self.num_scatters])
+        return int(self._phases(self._epoch_keys(np.array([stream]), scatters, epochs), epochs)[0])
 
     def epochs(self, position: int) -> NDArray[np.float64]:
         """Return float64[streams]: epochs of each stream drawn before a position.
@@ -244,9 +231,9 @@ class Sampler:
         parts = np.where(self.partitions.common[streams], 0, scatters)
         return derive(derive(self._keys[streams], parts), epochs)
 
-    def _phases(self, streams: Indices, scatters: Indices, epochs: Integers) -> Integers:
-        keys = derive(mix(~self._epoch_keys(streams, scatters, epochs)), _FOREVER)
-        phases = (keys % np.uint64(self.window.stride)).astype(np.int64)
+    def _phases(self, keys: Words, epochs: Integers) -> Integers:
+        phases = derive(mix(~keys), _FOREVER) % np.uint64(self.window.stride)
+        phases = phases.astype(np.int64)
         return np.where(epochs == 0, 0, phases)
 
     def _check_caps(self) -> None:

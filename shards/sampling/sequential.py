@@ -7,13 +7,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from shards.sampling.partitions import ScatterPartitions
-from shards.sampling.sampler import DrawnWindows, WindowLocations
+from shards.sampling.permutation import derive, text_key
+from shards.sampling.sampler import DrawnWindows
 from shards.sampling.streams import Stream
 from shards.sampling.windows import WindowSpec
 
 
 class SequentialSampler:
-    """Iterates over windows of some streams; `draw` and `locate` work like those of `Sampler`.
+    """Iterates over windows of some streams; `draw` works like that of `Sampler`.
 
     Positions are 0 to len - 1; rank r of W takes positions r, r + W, …
     """
@@ -24,7 +25,7 @@ class SequentialSampler:
         """Select all windows, or `max_windows` windows at equal distances."""
         self.streams = tuple(streams)
         self.window = window
-        self._at_most = max_windows
+        self._max_windows = max_windows
 
     @cached_property
     def partitions(self) -> ScatterPartitions:
@@ -37,7 +38,11 @@ class SequentialSampler:
         return int(self.partitions.sizes.sum())
 
     def __len__(self) -> int:
-        return self.num_windows if self._at_most is None else min(self._at_most, self.num_windows)
+        return (
+            self.num_windows
+            if self._max_windows is None
+            else min(self._max_windows, self.num_windows)
+        )
 
     def draw(self, positions: ArrayLike) -> DrawnWindows:
         """Return the windows at positions, int64[n].
@@ -53,16 +58,18 @@ class SequentialSampler:
         numbers = array * self.num_windows // max(1, len(self))
         ends = np.cumsum(self.partitions.sizes)
         streams = np.searchsorted(ends, numbers, side="right")
+        indexes = numbers - (ends - self.partitions.sizes)[streams]
+        shards, windows = self.partitions.locate(streams, streams, indexes)
         zeros = np.zeros(len(numbers), np.int64)
+        # Keys depend only on the text, so that validation is the same in runs with other seeds.
+        keys = np.array([text_key(0, stream.name) for stream in self.streams], np.uint64)
         return DrawnWindows(
             stream=streams.astype(np.int32),
             scatter=zeros.astype(np.int32),
             epoch=zeros,
-            index=numbers - (ends - self.partitions.sizes)[streams],
+            index=indexes,
+            shard=shards,
+            window=windows,
+            phase=zeros,
+            key=derive(derive(keys[streams], shards), windows),
         )
-
-    def locate(self, drawn: DrawnWindows) -> WindowLocations:
-        """Return where the windows are."""
-        partitions = self.partitions.partition_of(drawn.stream, drawn.scatter)
-        shards, windows = self.partitions.locate(partitions, drawn.stream, drawn.index)
-        return WindowLocations(shards, windows, drawn.epoch)

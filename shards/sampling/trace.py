@@ -113,7 +113,8 @@ class Tracer:
         if not positions:
             return
         drawn = self.sampler.draw(np.array(positions, np.int64))
-        columns = (drawn.stream, drawn.scatter, drawn.epoch, *self.sampler.locate(drawn))
+        names = ("stream", "scatter", "epoch", "shard", "window", "phase")
+        columns = [getattr(drawn, name) for name in names]
         rows = zip(*(column.tolist() for column in columns), strict=True)
         for position, (stream, scatter, epoch, shard, window, phase) in zip(
             positions, rows, strict=True

@@ -26,10 +26,10 @@ def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
     """Print a line per position: stream, scatter, epoch, index, shard, window, phase, key."""
     at = np.array([*positions])
     drawn = sampler.draw(at)
-    where = sampler.locate(drawn)
-    columns = (at, drawn.stream, drawn.scatter, drawn.epoch, drawn.index, *where)
+    names = ("stream", "scatter", "epoch", "index", "shard", "window", "phase", "key")
+    columns = (at, *(getattr(drawn, name) for name in names))
     print(title, [stream.num_tokens for stream in sampler.streams])
-    for row in zip(*columns, sampler.keys(drawn), strict=True):
+    for row in zip(*columns, strict=True):
         print(" ", *map(int, row))
     last = int(at[-1])
     print("  epochs", np.round(sampler.epochs(last), 6).tolist())
@@ -40,12 +40,11 @@ def back(sampler: Sampler, positions: Iterable[int]) -> None:
     """Print the positions that are not found again from the window that is drawn there."""
     at = np.array([*positions])
     drawn = sampler.draw(at)
-    where = sampler.locate(drawn)
     for index, position in enumerate(at):
         found = sampler.position_of(
             int(drawn.stream[index]),
-            shard=int(where[0][index]),
-            window=int(where[1][index]),
+            shard=int(drawn.shard[index]),
+            window=int(drawn.window[index]),
             epoch=int(drawn.epoch[index]),
         )
         if found != position:

@@ -54,8 +54,7 @@ def drawn(run: SamplingPlan, end: int) -> list[tuple[str, int, int, int]]:
     """Return stream, shard, window and epoch at each position."""
     sampler = run.sampler()
     windows = sampler.draw(range(end))
-    places = sampler.locate(windows)
-    columns = (windows.stream, *places[:2], windows.epoch)
+    columns = (windows.stream, windows.shard, windows.window, windows.epoch)
     rows = zip(*(column.tolist() for column in columns), strict=True)
     return [(sampler.names[stream], *rest) for stream, *rest in rows]
 

@@ -42,8 +42,8 @@ def planned(
 
 def drawn_windows(sampler: Sampler, end: int) -> Counter[tuple[int, ...]]:
     drawn = sampler.draw(range(end))
-    places = sampler.locate(drawn)
-    return Counter(zip(*(x.tolist() for x in (drawn.stream, *places[:2])), strict=True))
+    columns = (drawn.stream, drawn.shard, drawn.window)
+    return Counter(zip(*(x.tolist() for x in columns), strict=True))
 
 
 @pytest.mark.slow
