@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import KW_ONLY, dataclass
 from itertools import chain, islice
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -29,7 +29,7 @@ from shards.maintenance.place import NodeShare, check_files_present
 from shards.reader import Dataset, Shard
 from shards.sampling.batch import read_batch
 from shards.sampling.mixture import check_tokenizers
-from shards.sampling.sampler import Sampler
+from shards.sampling.sampler import DrawnWindows, Sampler
 from shards.sampling.scatter import check_layout, rank_slots, scatters_of_rank
 from shards.sampling.sequential import SequentialSampler
 from shards.sampling.streams import Stream
@@ -40,7 +40,7 @@ Tensors = dict[str, torch.Tensor]
 
 _Integers = NDArray[np.int64]
 _T = TypeVar("_T")
-_LOCATED_AT_ONCE = 2048
+_DRAWN_AT_ONCE = 2048
 """Samples drawn at once; drawing them hardly takes longer than drawing a single batch."""
 _FOREVER = 2**62
 """A number above any position."""
@@ -50,20 +50,6 @@ _TABLES = frozenset({"piece_windows", "piece_starts", "cu_seqlens"})
 """Tensors that do not have one row per sample."""
 
 _log = logging.getLogger(__name__)
-
-
-class Located(NamedTuple):
-    """The locations of windows, one row per window."""
-
-    streams: _Integers
-    shards: _Integers
-    windows: _Integers
-    phases: _Integers
-    keys: NDArray[np.uint64]
-
-    def rows(self, begin: int, end: int) -> "Located":
-        """Return the rows from `begin` up to `end`."""
-        return Located._make(column[begin:end] for column in self)
 
 
 @dataclass(eq=False)
@@ -200,11 +186,11 @@ class Loader(IterableDataset[Tensors]):
         """Yield lists of `at_once` batches: those at `position`, `position + step` and so on."""
         end = _FOREVER if self.steps is None else self.steps * self.batch_size
         firsts, share = iter(range(position, end, step)), self._share
-        num_located = at_once * max(1, _LOCATED_AT_ONCE // (share * at_once))
-        while slots := [self._slots(first) for first in islice(firsts, num_located)]:
-            located = self._reader.locate(np.concatenate(slots))
+        num_drawn = at_once * max(1, _DRAWN_AT_ONCE // (share * at_once))
+        while slots := [self._slots(first) for first in islice(firsts, num_drawn)]:
+            drawn = self.sampler.draw(np.concatenate(slots))
             for begin in range(0, len(slots), at_once):
-                block = self._reader.read(located.rows(begin * share, (begin + at_once) * share))
+                block = self._reader.read(drawn.rows(begin * share, (begin + at_once) * share))
                 yield [self._batch(block, i) for i in range(min(at_once, len(slots) - begin))]
 
     def _batch(self, block: Tensors, number: int) -> Tensors:
@@ -273,8 +259,8 @@ def read_once(
     reader = WindowReader(windows, boundaries=boundaries, blanks=blanks)
     for first in range(0, len(windows), batch_size):
         positions = np.arange(first + rank, first + batch_size, world)
-        located = reader.locate(positions[positions < len(windows)])
-        yield _pad_rows(reader.read(located), len(positions))
+        drawn = windows.draw(positions[positions < len(windows)])
+        yield _pad_rows(reader.read(drawn), len(positions))
 
 
 def _pad_rows(tensors: Tensors, num_rows: int) -> Tensors:
@@ -327,27 +313,20 @@ class WindowReader:
         self._vocabulary = WindowVocabulary.of(datasets[0])
         self._open: dict[tuple[int, int], Shard] = {}
 
-    def locate(self, positions: _Integers) -> Located:
-        """Return the locations of the windows at these positions, int64[n]."""
-        drawn = self._windows.draw(positions)
-        return Located(
-            drawn.stream.astype(np.int64), drawn.shard, drawn.window, drawn.phase, drawn.key
-        )
-
-    def read(self, located: Located) -> Tensors:
+    def read(self, drawn: DrawnWindows) -> Tensors:
         """Return the windows at these locations, one row per window."""
-        shards = zip(located.streams.tolist(), located.shards.tolist(), strict=True)
+        shards = zip(drawn.stream.tolist(), drawn.shard.tolist(), strict=True)
         batch = read_batch(
             [self._shard(*key) for key in shards],
-            located.windows,
-            phases=located.phases,
+            drawn.window,
+            phases=drawn.phase,
             spec=self._windows.window,
             vocabulary=self._vocabulary,
             boundaries=self._boundaries,
         )
         if self._blanks is None:
             names = ("tokens", "targets", "loss_mask", "lengths")
-            arrays = {name: getattr(batch, name) for name in names} | {"source": located.streams}
+            arrays = {name: getattr(batch, name) for name in names} | {"source": drawn.stream}
             if batch.spans is not None:
                 starts = {
                     "piece_windows": batch.spans.windows,
@@ -355,8 +334,8 @@ class WindowReader:
                 }
                 arrays |= {"cu_seqlens": batch.cu_seqlens(), **starts}
         else:
-            arrays = dict(vars(self._blanks(batch, located.keys, sources=located.streams)))
-        arrays["keys"] = located.keys.view(np.int64)
+            arrays = dict(vars(self._blanks(batch, drawn.key, sources=drawn.stream)))
+        arrays["keys"] = drawn.key.view(np.int64)
         return {name: torch.from_numpy(x) for name, x in arrays.items() if x is not None}
 
     def _shard(self, stream: int, number: int) -> Shard:

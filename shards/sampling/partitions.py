@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from shards.sampling.permutation import Indices, Integers
+from shards.sampling.permutation import Integers
 from shards.sampling.streams import Stream
 from shards.sampling.windows import num_windows
 
@@ -34,7 +34,7 @@ class ScatterPartitions:
         self.sizes: Integers = np.diff(self._window_edges[self._slot_edges])
         """int64[partitions]: windows of each partition."""
 
-    def partition_of(self, streams: Indices, scatters: Indices) -> Integers:
+    def partition_of(self, streams: Integers, scatters: Integers) -> Integers:
         """Return the partition that each scatter draws each stream from, elementwise."""
         return self._first_partitions[streams] + np.where(self.common[streams], 0, scatters)
 
@@ -44,7 +44,7 @@ class ScatterPartitions:
         return [int(windows) for windows in np.add.reduceat(self.sizes, self._first_partitions)]
 
     def locate(
-        self, partitions: Integers, streams: Indices, indexes: Integers
+        self, partitions: Integers, streams: Integers, indexes: Integers
     ) -> tuple[Integers, Integers]:
         """Return the shard in its stream, and the window in its shard, of each index.
 

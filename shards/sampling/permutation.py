@@ -22,7 +22,6 @@ from numpy.typing import ArrayLike, NDArray
 
 Words = NDArray[np.uint64]
 Integers = NDArray[np.int64]
-Indices = NDArray[np.int32] | Integers
 
 _ROUNDS = 8
 _RANKED = 64

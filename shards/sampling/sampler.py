@@ -19,7 +19,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import KW_ONLY, asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from shards.errors import UserError
 from shards.sampling.partitions import ScatterPartitions
 from shards.sampling.permutation import (
-    Indices,
     Integers,
     Words,
     derive,
@@ -47,17 +46,14 @@ _FOREVER = 2**62
 """Greater than any position and any index."""
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class DrawnWindows:
+class DrawnWindows(NamedTuple):
     """The windows drawn at n positions, and where they are; each field is an array[n]."""
 
-    stream: NDArray[np.int32]
+    stream: Integers
     """Index into the sampler's streams."""
-    scatter: NDArray[np.int32]
+    scatter: Integers
     epoch: Integers
     """The epoch of the stream's part in the scatter; of the whole stream if it is common."""
-    index: Integers
-    """Number of the window in the stream's part in the scatter; in the stream if it is common."""
     shard: Integers
     """Index into the shards of the stream."""
     window: Integers
@@ -66,6 +62,10 @@ class DrawnWindows:
     """The shift of the epoch's windows in tokens, in [0, stride); 0 in epoch 0."""
     key: Words
     """A hash of window and epoch, to seed other random choices."""
+
+    def rows(self, begin: int, end: int) -> "DrawnWindows":
+        """Return the windows from `begin` up to `end`."""
+        return DrawnWindows._make(column[begin:end] for column in self)
 
 
 @dataclass(frozen=True, eq=False)
@@ -146,10 +146,9 @@ class Sampler:
         indexes = permute(rest, sizes, keys).astype(np.int64)
         shards, windows = self.partitions.locate(partitions, streams, indexes)
         return DrawnWindows(
-            stream=streams.astype(np.int32),
-            scatter=scatters.astype(np.int32),
+            stream=streams,
+            scatter=scatters,
             epoch=epochs,
-            index=indexes,
             shard=shards,
             window=windows,
             phase=self._phases(keys, epochs),
@@ -226,7 +225,7 @@ class Sampler:
         """The SHA-256 of everything that draws depend on, all stages included."""
         return hashlib.sha256(canonical_json(self.state_dict(_FOREVER))).hexdigest()
 
-    def _epoch_keys(self, streams: Indices, scatters: Indices, epochs: Integers) -> Words:
+    def _epoch_keys(self, streams: Integers, scatters: Integers, epochs: Integers) -> Words:
         """Return the `permutation_key` of each draw's epoch."""
         parts = np.where(self.partitions.common[streams], 0, scatters)
         return derive(derive(self._keys[streams], parts), epochs)

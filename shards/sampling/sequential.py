@@ -64,10 +64,9 @@ class SequentialSampler:
         # Keys depend only on the text, so that validation is the same in runs with other seeds.
         keys = np.array([text_key(0, stream.name) for stream in self.streams], np.uint64)
         return DrawnWindows(
-            stream=streams.astype(np.int32),
-            scatter=zeros.astype(np.int32),
+            stream=streams,
+            scatter=zeros,
             epoch=zeros,
-            index=indexes,
             shard=shards,
             window=windows,
             phase=zeros,

@@ -113,10 +113,8 @@ class Tracer:
         if not positions:
             return
         drawn = self.sampler.draw(np.array(positions, np.int64))
-        names = ("stream", "scatter", "epoch", "shard", "window", "phase")
-        columns = [getattr(drawn, name) for name in names]
-        rows = zip(*(column.tolist() for column in columns), strict=True)
-        for position, (stream, scatter, epoch, shard, window, phase) in zip(
+        rows = zip(*(column.tolist() for column in drawn), strict=True)
+        for position, (stream, scatter, epoch, shard, window, phase, _) in zip(
             positions, rows, strict=True
         ):
             yield TracedSample(

@@ -58,7 +58,7 @@ def _batch(documents: int, batch_size: int) -> Batch:
         targets=None,
         loss_mask=tokens != SPECIAL["cls"],
         lengths=np.full(batch_size, tokens.shape[1]),
-        pieces=BatchSpans(
+        spans=BatchSpans(
             windows=np.repeat(np.arange(batch_size), documents),
             starts=np.tile(starts, batch_size),
             rows=np.arange(batch_size * documents),

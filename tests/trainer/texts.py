@@ -57,13 +57,13 @@ def windows(
                 tokens[i, end - 1] = EOS
             at = end
     table = np.array(starts, np.int64).reshape(-1, 2)
-    pieces = BatchSpans(windows=table[:, 0], starts=table[:, 1], rows=np.arange(len(table)))
+    spans = BatchSpans(windows=table[:, 0], starts=table[:, 1], rows=np.arange(len(table)))
     return Batch(
         tokens=tokens,
         targets=None,
         loss_mask=loss_mask,
         lengths=np.array(lengths, np.int64),
-        pieces=pieces,
+        spans=spans,
     )
 
 

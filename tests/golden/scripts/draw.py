@@ -23,13 +23,11 @@ from trainer import Loader, read_once
 
 
 def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
-    """Print a line per position: stream, scatter, epoch, index, shard, window, phase, key."""
+    """Print a line per position: stream, scatter, epoch, shard, window, phase, key."""
     at = np.array([*positions])
     drawn = sampler.draw(at)
-    names = ("stream", "scatter", "epoch", "index", "shard", "window", "phase", "key")
-    columns = (at, *(getattr(drawn, name) for name in names))
     print(title, [stream.num_tokens for stream in sampler.streams])
-    for row in zip(*columns, strict=True):
+    for row in zip(at, *drawn, strict=True):
         print(" ", *map(int, row))
     last = int(at[-1])
     print("  epochs", np.round(sampler.epochs(last), 6).tolist())
