@@ -94,7 +94,7 @@ class Checkpoint(FileList):
             return from_json(kind, self.state[name], where=name)
         except (KeyError, ValueError, UserError) as error:
             raise DamageError(
-                f"{self.folder} does not hold the state of a run ({str(error).rstrip('.')}): "
+                f"{self.folder} does not contain the state of a run ({str(error).rstrip('.')}): "
                 "restore its whole-*.json, or remove the folder."
             ) from error
 
@@ -172,11 +172,11 @@ def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
     if not skipped:
         return None
     if all(problem.endswith(_UNFINISHED) for problem in skipped):
-        raise NoCheckpointError(f"{folder} holds no checkpoint to use: {'; '.join(skipped)}")
+        raise NoCheckpointError(f"{folder} contains no usable checkpoint: {'; '.join(skipped)}")
     raise CollectiveError(
-        f"{folder} holds checkpoints, but none to use:\n  "
+        f"{folder} contains checkpoints, but none is usable:\n  "
         + "\n  ".join(skipped)
-        + "\n  Restore missing files, or start anew in another folder."
+        + "\n  Restore missing files, or start a new run in another folder."
     )
 
 

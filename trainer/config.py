@@ -281,9 +281,9 @@ class TrainConfig(RunConfig, DataConfig):
 
     def __post_init__(self) -> None:
         if self.extend_positions and self.init_from is None:
-            raise UserError("--extend-positions says how to read --init-from PATH: give both.")
+            raise UserError("--extend-positions needs --init-from PATH: give both.")
         if self.eval_task and not self.eval_every:
-            raise UserError("--eval-task runs at every --eval-every, which is 0: give steps.")
+            raise UserError("--eval-task runs at every --eval-every, which is 0: set it above 0.")
         if (self.sample_every > 0) is (self.sample_prompts is None):
             raise UserError(
                 "--sample-every N, the steps between samples, and --sample-prompts FILE belong "
@@ -304,9 +304,13 @@ class TrainConfig(RunConfig, DataConfig):
         else:
             shape = None if folder is None else shape_at(folder)
         if shape is None:
-            start = f"--init-from {folder} does not say its shape. Say" if folder else "say"
+            start = (
+                f"--init-from {folder} does not contain the shape of its model. Choose"
+                if folder
+                else "choose"
+            )
             raise UserError(
-                f"{start} which model to train: --model NAME, one of {', '.join(SIZES)}, or "
+                f"{start} the model to train: --model NAME, one of {', '.join(SIZES)}, or "
                 "FILE.json."
             )
         if self.dropout is None:
@@ -347,7 +351,7 @@ class TrainConfig(RunConfig, DataConfig):
         ends = {"--max-steps": steps, "--max-tokens": self.max_tokens, "--epochs": self.epochs}
         given = [flag for flag, value in ends.items() if value is not None]
         if len(given) > 1:
-            raise UserError(f"{' and '.join(given)} both say when the run ends: give one of them.")
+            raise UserError(f"{' and '.join(given)} each set the end of the run: give one of them.")
         without_epochs = {
             "--follow takes text that is not there yet": self.follow,
             "--data-from changes the data on the way": self.data_from,
@@ -357,6 +361,6 @@ class TrainConfig(RunConfig, DataConfig):
         for why, is_given in without_epochs.items():
             if is_given and epochs is not None:
                 raise UserError(
-                    f"{why}: say when the run ends with --max-steps N or --max-tokens N."
+                    f"{why}: set the end of the run with --max-steps N or --max-tokens N."
                 )
         return replace(self, steps=steps, epochs=epochs)

@@ -133,8 +133,8 @@ def _is_known(name: str, value: Any, *, where: str) -> bool:
     near = nearest(name, _KNOWN, most=1)
     hint = f" Did you mean {near[0]!r}?" if near else ""
     raise UserError(
-        f"{where}: {_shown(name)} has no place here: the trainer's flags decide it, or DeepSpeed "
-        f"does not know it and would ignore it.{hint} Correct or remove it."
+        f"{where}: {_shown(name)} is not allowed here: a flag of the trainer sets it, or "
+        f"DeepSpeed does not know it and would ignore it.{hint} Correct or remove it."
     )
 
 
@@ -169,8 +169,8 @@ def precision_of(content: Mapping[str, Any]) -> str | None:
     for name, is_on in enabled.items():
         if not isinstance(is_on, bool):
             raise UserError(
-                f"the DeepSpeed JSON says {name}.enabled {_shown(is_on)}; expected true or false, "
-                "without quotes."
+                f"the DeepSpeed JSON sets {name}.enabled to {_shown(is_on)}; expected true or "
+                "false, without quotes."
             )
     if all(enabled.get(name) for name in (BF16, FP16)):
         raise UserError("the DeepSpeed JSON enables both bf16 and fp16: keep only one of them.")
@@ -201,7 +201,7 @@ def with_precision(
         choice = supported[0]
     if choice not in supported:
         raise UserError(
-            f"this device does not compute in {choice}, only in {', '.join(supported)}: give "
+            f"this device does not support {choice}, only {', '.join(supported)}: give "
             f"--precision {supported[0]} (fp16 on Volta and Turing cards, fp32 on Pascal and on a "
             "CPU)."
         )
@@ -250,8 +250,8 @@ def micro_batch_of(
     steps, stated = sizes[0] // at_once, content.get(_ACCUMULATION)
     if stated not in (None, steps):
         raise UserError(
-            f"the DeepSpeed JSON says {_ACCUMULATION} {stated}, but a global batch of {sizes[0]:,} "
-            f"= {shown} takes {steps}: remove it from the file, or set --batch-size "
+            f"the DeepSpeed JSON sets {_ACCUMULATION} to {stated}, but a global batch of "
+            f"{sizes[0]:,} = {shown} takes {steps}: remove it from the file, or set --batch-size "
             f"{stated * at_once:,}."
         )
     return micro
@@ -290,7 +290,7 @@ def adam_of(content: Mapping[str, Any]) -> dict[str, Any]:
         return {}
     if str(section.get("type")).lower() not in ("adam", "adamw"):
         raise UserError(
-            f"the DeepSpeed JSON asks for the optimizer {section.get('type')!r}: this trainer only "
+            f"the DeepSpeed JSON names the optimizer {section.get('type')!r}: this trainer only "
             "has AdamW, with which ZeRO and exact resume are tested. Set type to AdamW."
         )
     params = section.get("params") or {}

@@ -241,7 +241,7 @@ class DeepSpeedEngine:
         if (largest := int(batch["tokens"].max())) >= self._vocab_size:
             raise DamageError(
                 f"the data have a token {largest}, but the vocabulary ends at "
-                f"{self._vocab_size - 1}: {called('shards verify')} DIR says which file is damaged."
+                f"{self._vocab_size - 1}: {called('shards verify')} DIR names the damaged file."
             )
 
     def load(self, folder: Path, tag: str, *, step: int) -> None:
@@ -265,7 +265,7 @@ class DeepSpeedEngine:
         self._repair_optimizer(options)
         if path is None or state.get("step") != step:
             raise DamageError(
-                f"{folder / tag} does not hold step {step}, although its file list says so. "
+                f"{folder / tag} does not contain step {step}, although its file list says so. "
                 f"Restore it, or {IF_REMOVED}."
             )
 
@@ -339,8 +339,8 @@ def check_settings(deepspeed: Mapping[str, Any]) -> None:
         DeepSpeedConfig(dict(deepspeed))
     except Exception as error:  # asserts, pydantic's errors, and plain ones
         raise UserError(
-            f"DeepSpeed does not take the settings of its JSON: {one_line(error)}. Correct them "
-            "there."
+            f"DeepSpeed does not accept the settings in its JSON: {one_line(error)}. Correct the "
+            "file."
         ) from error
 
 

@@ -70,8 +70,8 @@ def _check_state(checkpoint: Checkpoint, parts: Mapping[str, type]) -> None:
     wrong = [name for name, kind in types.items() if not _is_of(kind, state, name.split("."))]
     if wrong:
         raise DamageError(
-            f"{folder} does not hold the state of a run: {wrong[0]} in its whole-*.json is missing "
-            f"or of a wrong type. Restore the file, or {IF_REMOVED}."
+            f"{folder} does not contain the state of a run: {wrong[0]} in its whole-*.json is "
+            f"missing or has a wrong type. Restore the file, or {IF_REMOVED}."
         )
 
 
@@ -111,7 +111,7 @@ def _find_newest(folder: Path, ranks: Ranks) -> Checkpoint | None:
     Raises:
         CollectiveError: a checkpoint was completed, and none can be used any more.
     """
-    problem = f"{folder} holds no checkpoint"
+    problem = f"{folder} contains no checkpoint"
     is_saved = ranks.run_on_rank0((folder / LATEST).exists)
     try:
         if (checkpoint := find_checkpoint(folder, ranks=ranks)) is not None:
@@ -135,7 +135,7 @@ def _check_no_later_steps(folder: Path, *, resumed: Checkpoint | None) -> None:
     last = resumed.step if resumed is not None and is_own else -1
     if steps := find_later_steps(folder, after=last):
         raise UserError(
-            f"{folder} holds step-{steps[0]} and this run would not resume from it: give another "
+            f"{folder} contains step-{steps[0]}, which this run would not resume from: give another "
             "--save, or --resume auto."
         )
 

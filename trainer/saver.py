@@ -86,7 +86,7 @@ def _lock(folder: Path, lock: ExitStack) -> None:
     except UserError as error:
         if getattr(error.__cause__, "errno", 0) not in _WITHOUT_LOCKS:
             raise
-        _log.warning("%s: its disk has no locks. Start no second run there", folder)
+        _log.warning("%s: its disk has no locks. Do not start a second run there", folder)
 
 
 def _owner(folder: Path) -> str | None:
@@ -268,10 +268,8 @@ def _explained(folder: Path) -> Iterator[None]:
             yield
     except UserError as error:
         is_saved = any(list_path(other).exists() for other in folder.parent.glob("step-*"))
-        then = (
-            "resumes from the checkpoint before" if is_saved else "begins anew: nothing was saved"
-        )
-        raise UserError(f"{folder} was not saved: {error} It {then}.") from error
+        then = "resumes from the checkpoint before" if is_saved else "starts from the beginning"
+        raise UserError(f"{folder} was not saved: {error} The run then {then}.") from error
 
 
 def _flushed(path: Path) -> FileEntry:

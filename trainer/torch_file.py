@@ -84,7 +84,7 @@ def read_torch_file(path: Path, types: Sequence[Any]) -> Mapping[Any, Any]:
     with explain_damage(path, f"{path} cannot be read", advice), weights_only(types):
         content = torch.load(path, "cpu", mmap=not _is_legacy(path))
     if not isinstance(content, dict):
-        raise UserError(f"{path} holds a {type(content).__name__}; expected a checkpoint.")
+        raise UserError(f"{path} contains a {type(content).__name__}; expected a checkpoint.")
     return content
 
 
@@ -115,10 +115,10 @@ def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
     except UnpicklingError as error:  # its text explains how to read the file nevertheless
         named = ", ".join(ascii(name)[1:-1] for name in _NAMED.findall(str(error)))
         raise UserError(
-            f"{path} was not loaded: it holds more than tensors and plain values, and reading it "
-            f"could run code{f': it names {named}' if named else ''}. This trainer writes no such "
-            "file: restore it. If you trust who made it, load it elsewhere and save "
-            "its weights alone, as {'module': …}."
+            f"{path} was not loaded: it contains more than tensors and plain values, and reading "
+            f"it could run code{f': it names {named}' if named else ''}. This trainer does not "
+            "write such files: restore it. If you trust who made it, load it elsewhere and save only "
+            "its weights, as {'module': …}."
         ) from None
     except Exception as error:
         if is_out_of_memory(error) or _is_of_ranks_or_device(error):
@@ -126,7 +126,7 @@ def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
         if isinstance(error, OSError) and error.errno not in _OF_CONTENT:
             raise UserError(
                 f"{path} cannot be read now ({one_line(error)}), which does not mean that it is "
-                "damaged: see to its disk or its permissions, and run the same command again."
+                "damaged: check its disk and its permissions, and run the same command again."
             ) from error
         raise DamageError(f"{problem} ({one_line(error)}){advice}") from error
 

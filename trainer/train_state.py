@@ -150,7 +150,7 @@ def init_train_state(
         if step > spec.steps:
             raise CollectiveError(
                 f"the run in {checkpoint.folder.parent} has taken {step:,} steps, and would end "
-                f"after {spec.steps:,}: give it more, or another --save."
+                f"after {spec.steps:,}: set a later end, or give another --save."
             )
     _check_capacity(config, spec, deepspeed, ranks=ranks, saves=step < spec.steps)
     return TrainState(

@@ -98,7 +98,9 @@ def test_killed_between_the_last_file_and_the_list(trial: Trial, stage: int, res
     running.kill()
     assert any((run / "step-3").glob("*.pt"))
     again = trial.run(*flags, world=2).output()
-    told = f"{run} holds no checkpoint to use: {run}/step-3 is unfinished; the run starts from the "
+    told = (
+        f"{run} contains no usable checkpoint: {run}/step-3 is unfinished; the run starts from the "
+    )
     assert (f"{told}beginning\n" in again) is (resume == "auto")
     assert events(run) == events(trial.once(*zero(trial, stage), world=2))
 

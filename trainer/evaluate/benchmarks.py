@@ -57,11 +57,11 @@ def open_benchmarks(
     positions = source.shape.max_positions
     if length is not None and length > positions:
         raise UserError(
-            f"--length {length:,}: the model has {positions:,} positions; give as many or fewer."
+            f"--length {length:,}: the model has {positions:,} positions; give at most that number."
         )
     is_causal = source.objective == CAUSAL
     if blank is not None and is_causal:
-        raise UserError("--blank is for a glm; this model is causal and fills none.")
+        raise UserError("--blank is for a glm; this model is causal and fills no blanks.")
     tokenizer = find_tokenizer(source, options)
     from trainer.evaluate.harness import Benchmarks, load_tasks  # noqa: PLC0415 - takes seconds
 

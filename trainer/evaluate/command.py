@@ -38,7 +38,7 @@ def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
         if not name or not file:
             raise UserError(f"{flag} {text}: give NAME=FILE, a task and the file of its items.")
         if name in files:
-            raise UserError(f"{flag} {text}: {name} is there already, with {files[name]}.")
+            raise UserError(f"{flag} {text}: {name} is already given, with {files[name]}.")
         if not Path(file).is_file():
             raise UserError(f"{flag} {text}: there is no file {file}.")
         files[name] = Path(file)
@@ -82,6 +82,6 @@ class Evaluate(LoadOptions, RankCommand):
         files = self.files
         for name in non_defaults(self):
             if name in _OF_TASKS and not files:
-                raise UserError(f"{flag_of(name)} is of tasks: give --task NAME=FILE with it.")
+                raise UserError(f"{flag_of(name)} is for tasks: give --task NAME=FILE as well.")
             if name == "eval_samples" and files and not self.data:
-                raise UserError("--eval-samples is of held-out loss: give --data DIR with it.")
+                raise UserError("--eval-samples is for the held-out loss: give --data DIR as well.")

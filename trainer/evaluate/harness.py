@@ -74,7 +74,7 @@ def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
                 task.build_all_requests(limit=None, rank=0, world_size=1)
             except Exception as error:  # any error of the task's code on an item
                 raise UserError(
-                    f"{file} does not hold items of {name} ({one_line(error)}): expected JSON "
+                    f"{file} does not contain items of {name} ({one_line(error)}): expected JSON "
                     "lines with the fields that lm-evaluation-harness reads."
                 ) from error
             tasks[name] = task
@@ -236,8 +236,8 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # the harness has no types
 
     def generate_until(self, requests: Sequence[Any], **_: Any) -> list[str]:  # noqa: D102
         raise UserError(
-            f"{requests[0].task_name} lets the model write, which is not asked here: give a task "
-            "that compares given answers."
+            f"{requests[0].task_name} needs generated text, which is not supported here: give a "
+            "task that compares given answers."
         )
 
 

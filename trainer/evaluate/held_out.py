@@ -36,7 +36,8 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
         run = from_json(SamplingPlan, source.state["run"], where="run")
     except (KeyError, ValueError) as error:
         raise UserError(
-            f"{source.path} does not hold the state of a run ({error}): restore its whole-*.json."
+            f"{source.path} does not contain the state of a run ({error}): restore its "
+            "whole-*.json."
         ) from error
     if data:
         mixes = (Blend(start=0, data=tuple(data)),)
@@ -51,7 +52,7 @@ def _run_of_windows(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
         UserError: there are no data.
     """
     if not data:
-        raise UserError(f"{source.path} does not say what it was trained on: give --data DIR.")
+        raise UserError(f"{source.path} does not record its training data: give --data DIR.")
     return SamplingPlan(
         mixes=(Blend(start=0, data=tuple(data)),),
         batches=(BatchSize(step=0, size=1),),

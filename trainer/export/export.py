@@ -43,7 +43,7 @@ _ONE_FILE = 2**62
 """More bytes than any model has, so that weights are written to one file."""
 _TOKENIZER = "tokenizer.json"
 _NO_TOKENIZER = (
-    "no tokenizer's files: the run does not hold them; give --tokenizer and export again, or copy "
+    "no tokenizer files: the run does not contain them; give --tokenizer and export again, or copy "
     "them there"
 )
 _OTHER_IDS = (
@@ -119,15 +119,15 @@ def _check_output(output: Path) -> None:
     """Refuse an output folder that exists or whose replacement would delete the user's files."""
     if Path.cwd().is_relative_to(output.resolve()):
         raise UserError(
-            f"--output {output} is the folder that you are in: name one to be made in it, as "
+            f"--output {output} is the current folder: choose a new folder in it, such as "
             f"{output / 'exported'}."
         )
     with disk_errors_explained(output):
         is_empty = output.is_dir() and not any(output.iterdir())
         if not is_empty and (output.exists() or output.is_symlink()):
             raise UserError(
-                f"--output {output} exists: name a folder that does not, or remove it first. An "
-                "export never changes what is there."
+                f"--output {output} exists: choose another folder, or remove it first. An "
+                "export never changes existing files."
             )
 
 
@@ -183,7 +183,7 @@ def _config(
     vocabulary = vocabulary or rows
     if special.get("eos", 0) >= vocabulary:
         raise UserError(
-            f"--vocabulary {vocabulary:,} leaves out the end of a text, id {special['eos']:,}: "
+            f"--vocabulary {vocabulary:,} leaves out the end-of-text token, id {special['eos']:,}: "
             "give at least one more than that."
         )
     dtype = str(DTYPES[options.dtype]).removeprefix("torch.")

@@ -125,7 +125,7 @@ class Finetune(RunConfig, PromptOptions):
         for name in non_defaults(self):
             if name in _OF_WRITING and not task.IS_GENERATED:
                 raise UserError(
-                    f"{flag_of(name)}: the task {task.name} writes no texts, and has no use for it."
+                    f"{flag_of(name)}: the task {task.name} generates no text and does not use it."
                 )
         if self.min_answer > self._max_tokens and task.IS_GENERATED:
             raise UserError(

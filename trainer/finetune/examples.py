@@ -87,18 +87,18 @@ def _check_uses(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> 
     chosen = have_choices(examples[TRAIN])
     is_summed = chosen and not examples[TRAIN][0].words
     uses = {
-        "loss": (chosen, "is of questions with choices"),
-        "length_penalty": (is_summed, "is of choices that may have several tokens"),
-        "label_smoothing": (not chosen, "is of texts"),
+        "loss": (chosen, "is for tasks with choices"),
+        "length_penalty": (is_summed, "is for choices that may have several tokens"),
+        "label_smoothing": (not chosen, "is for tasks that generate text"),
         "by_loss": (
             VALIDATION in examples,
-            "picks the best epoch by val.jsonl, which is not there",
+            "picks the best epoch by val.jsonl, which is missing",
         ),
     }
     for name in non_defaults(config):
         has_use, meaning = uses.get(name, (True, ""))
         if not has_use:
-            raise UserError(f"{flag_of(name)} {meaning}; {config.task} has no use for it.")
+            raise UserError(f"{flag_of(name)} {meaning}; the task {config.task} does not use it.")
 
 
 def _check_positions(
@@ -117,8 +117,8 @@ def _check_positions(
     """
     most = shape.max_positions
     remedy = (
-        f"--length {most}: what its pattern lets go is then cut. If that is not enough, shorten "
-        "the item, or leave it out"
+        f"--length {most}: the parts that the pattern allows to be cut are then cut. If that is "
+        "not enough, shorten the item, or leave it out"
         if cuts
         else f"--source-length and --target-length of at most {most} each"
     )

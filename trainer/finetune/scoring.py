@@ -145,7 +145,7 @@ def predict(
         if one.answer == NO_ANSWER or not math.isfinite(one.loss):
             raise UserError(
                 f"the model's scores of {example.guid} are not finite numbers: its training "
-                "diverged, or they overflow in its dtype. Take an earlier checkpoint, or --dtype "
+                "diverged, or they overflow in its dtype. Use an earlier checkpoint, or --dtype "
                 "fp32."
             )
     return given

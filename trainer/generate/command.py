@@ -65,7 +65,7 @@ class Generate(Command, Decoding, LoadOptions):
             )
         if not self.texts and not self.prompt and self.prompts is None:
             raise UserError(
-                "there is no prompt: write one behind the model, or give --prompts FILE (--prompts "
+                "there is no prompt: write one after the model, or give --prompts FILE (--prompts "
                 "/dev/stdin reads the standard input)."
             )
 

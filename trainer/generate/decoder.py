@@ -76,8 +76,8 @@ class CachedDecoder:
         logits = self._forward_rows(rows, sees_ahead=False)
         if not bool(logits.isfinite().all()):
             raise UserError(
-                "no text can be written: the model's logits are NaN or infinite, because its "
-                "training diverged, or they overflow in its dtype. Take an earlier checkpoint, "
+                "no text can be generated: the model's logits are NaN or infinite, because its "
+                "training diverged, or they overflow in its dtype. Use an earlier checkpoint, "
                 "RUN/step-N, or --dtype fp32."
             )
         return logits

@@ -31,9 +31,9 @@ class Decoding:
 
     def __post_init__(self) -> None:
         if self.temperature is not None and not 0 <= self.temperature < math.inf:
-            raise UserError(f"--temperature {self.temperature}: a number from 0 on.")
+            raise UserError(f"--temperature {self.temperature}: it must be 0 or more.")
         if not 0 <= self.top_p <= 1:
-            raise UserError(f"--top-p {self.top_p}: a probability, from 0 to 1.")
+            raise UserError(f"--top-p {self.top_p}: it must be a probability, from 0 to 1.")
         if self.min_new_tokens > self.max_new_tokens:
             raise UserError(
                 f"--min-new-tokens {self.min_new_tokens} is more than --max-new-tokens "
@@ -42,7 +42,7 @@ class Decoding:
         if self.beams > 1 and self.draws:
             raise UserError(
                 f"--beams {self.beams} takes the most probable text, and --temperature, --top-k "
-                "and --top-p say how to draw one: give the one or the others."
+                "and --top-p draw one: give either --beams or these."
             )
 
     @property

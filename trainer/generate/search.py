@@ -294,7 +294,7 @@ def mask_tokens(scores: Tensor, banned: Sequence[Sequence[int]]) -> Tensor:
     scores[rows, columns] = NEVER
     if bool((scores.amax(-1) == NEVER).any()):
         raise UserError(
-            "no text can be written: --no-repeat-ngram and --min-new-tokens forbid every token of "
-            "the vocabulary. Give a longer n-gram, or fewer tokens."
+            "no text can be generated: --no-repeat-ngram and --min-new-tokens forbid every token "
+            "of the vocabulary. Give a longer n-gram, or fewer tokens."
         )
     return scores

@@ -147,8 +147,7 @@ def shape_in(folder: Path) -> ModelConfig:
         return GPT2.shape_of(content)
     except (KeyError, TypeError, ValueError) as error:
         raise UserError(
-            f"{folder / CONFIG} does not describe a model that can be read here ({error}). "
-            f"{READABLE}."
+            f"{folder / CONFIG} does not describe a supported model ({error}). {READABLE}."
         ) from error
 
 
@@ -165,7 +164,7 @@ def training_in(folder: Path) -> TrainingInfo:
             raise ValueError("a tokenizer has name and sha256")
     except ValueError as error:
         raise UserError(
-            f"{folder / CONFIG} does not say how the model was trained ({error}): restore it, "
+            f"{folder / CONFIG} does not describe how the model was trained ({error}): restore it, "
             f"or remove its entry {TRAINING}."
         ) from error
     return training

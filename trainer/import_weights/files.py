@@ -58,8 +58,8 @@ def find_files(path: Path) -> list[list[Path]]:
             return [[part] for part in parts]
     refuse_foreign(path)
     raise UserError(
-        f"{path} holds no checkpoint: neither {', '.join(FORMS)}, {_FILE.format('00')} nor a file "
-        f"{' or '.join(_TRACKERS)} that names a folder with it."
+        f"{path} contains no checkpoint: neither {', '.join(FORMS)}, {_FILE.format('00')} nor a "
+        f"file {' or '.join(_TRACKERS)} that names a folder with it."
     )
 
 
@@ -88,7 +88,7 @@ def _shards(folder: Path) -> list[Path]:
             return _named_by(index)
         stem, _, ending = name.partition(".")
         if parts := sorted(part.name for part in folder.glob(f"{stem}-*-of-*.{ending}")):
-            raise UserError(f"{folder} holds {listed(parts)}, but no {index.name}: copy it too.")
+            raise UserError(f"{folder} contains {listed(parts)}, but no {index.name}: copy it too.")
     return []
 
 
@@ -117,8 +117,8 @@ def _parts(folder: Path) -> list[Path]:
     names = [_FILE.format(f"{rank:02}") for rank in range(len(there))]
     if lacking := [name for name in names if name not in there]:
         raise UserError(
-            f"{folder} holds {len(there)} files of a checkpoint, but no {lacking[0]}: copy all of "
-            "them."
+            f"{folder} contains {len(there)} files of a checkpoint, but no {lacking[0]}: copy all "
+            "of them."
         )
     return [folder / name for name in names]
 

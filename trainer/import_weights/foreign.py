@@ -18,8 +18,8 @@ _TYPES = {
 _READ = ("glm", "gpt2", "corpusmill-glm", "None")
 """The supported values of model_type; "None" if there is none."""
 READABLE = (
-    "Here a GLM of THUDM/GLM (2021, not ChatGLM or GLM-4), a GPT-2 as OpenAI's, and what "
-    "trainer.train or trainer.export wrote can be read"
+    "Supported are a GLM of THUDM/GLM (2021, not ChatGLM or GLM-4), a GPT-2 like OpenAI's, and "
+    "models that trainer.train or trainer.export wrote"
 )
 NANOGPT_ADVICE = (
     "write its weights as a GPT2LMHeadModel of transformers, the matrices of Linear layers "
@@ -35,15 +35,15 @@ def refuse_foreign(folder: Path) -> None:
     """
     config = _object(folder / _CONFIG)
     if kind := _kind(config):
-        raise UserError(f"{folder} holds {kind}, which is another model. {READABLE}.")
+        raise UserError(f"{folder} contains {kind}, which is not supported. {READABLE}.")
     if (folder / _ADAPTER).is_file():
         base = str(_object(folder / _ADAPTER).get("base_model_name_or_path") or "its base model")
         raise UserError(
-            f"{folder} holds a LoRA adapter ({_ADAPTER}), not a whole model: merge it into {base} "
-            "with peft (merge_and_unload, then save_pretrained), and give that folder."
+            f"{folder} contains a LoRA adapter ({_ADAPTER}), not a whole model: merge it into "
+            f"{base} with peft (merge_and_unload, then save_pretrained), and give that folder."
         )
     if not config and (folder / _NANOGPT).is_file():
-        raise UserError(f"{folder} holds a run of nanoGPT ({_NANOGPT}): {NANOGPT_ADVICE}.")
+        raise UserError(f"{folder} contains a run of nanoGPT ({_NANOGPT}): {NANOGPT_ADVICE}.")
 
 
 def _kind(config: Mapping[str, Any]) -> str:

@@ -150,7 +150,7 @@ def source_of_run(
         shape = from_json(ModelConfig, identity["model"], where="model")
     except (KeyError, ValueError) as error:
         raise UserError(
-            f"{path} does not say the shape of its model ({error}): restore its whole-*.json."
+            f"{path} does not contain the shape of its model ({error}): restore its whole-*.json."
         ) from error
     return ModelSource(
         path=path,
@@ -241,7 +241,7 @@ def _kept_tokenizer(source: ModelSource) -> TextTokenizer:
     name = source.tokenizer.get("name")
     raise UserError(
         f"the tokenizer of {source.path}{f', {name},' if name else ''} is not found ({problem}): "
-        "give it, --tokenizer sentencepiece:FILE, tiktoken:NAME or hf:FILE."
+        "give it with --tokenizer sentencepiece:FILE, tiktoken:NAME or hf:FILE."
     )
 
 
@@ -258,8 +258,8 @@ def _shape_given(path: Path, options: LoadOptions) -> ModelConfig:
     if (shape := shape_at(path)) is not None:
         return shape
     raise UserError(
-        f"{path} holds no checkpoint of trainer.train. If it is a published one, say which model "
-        f"it is: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
+        f"{path} contains no checkpoint of trainer.train. If it is a published one, give its "
+        f"model: --model NAME, one of {', '.join(SIZES)}, or FILE.json."
     )
 
 

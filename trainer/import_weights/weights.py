@@ -132,6 +132,6 @@ def _advice(name: str, found: torch.Size, *, is_shorter: bool) -> str:
     if found and name == "word_embeddings.weight":
         other = f"use a model with vocab_size {found[0]}, and the tokenizer of the file"
     return (
-        "If the file is one of several model-parallel ones, give the folder that holds all of them;"
-        f" if not, {other}."
+        "If the file is one of several model-parallel ones, give the folder that contains all of "
+        f"them; if not, {other}."
     )

@@ -54,9 +54,9 @@ class Item:
         name = ".".join(keys)
         if not self.has(*keys):
             raise self.wrong(
-                f'there is no field "{name}". Expected it among '
-                f"{', '.join(map(str, self.fields)) or 'no fields at all'}: correct the file, or "
-                "see whether it is the task's."
+                f'there is no field "{name}"; the fields are '
+                f"{', '.join(map(str, self.fields)) or 'none'}. Correct the file, or check that it "
+                "belongs to this task."
             )
         value: Any = reduce(getitem, keys, self.fields)
         if not isinstance(value, of) or (isinstance(value, bool) and of is not object):
@@ -93,7 +93,7 @@ class Item:
         """Return the objects of a list; UserError where it is no such list."""
         values = self.value(*keys, of=list)
         if not all(isinstance(value, dict) for value in values):
-            raise self.wrong(f'the field "{".".join(keys)}" holds something else than objects.')
+            raise self.wrong(f'the field "{".".join(keys)}" contains values that are not objects.')
         return [replace(self, fields=value) for value in values]
 
     def label(self, labels: Sequence[object], *, is_needed: bool, key: str = "label") -> int | None:

@@ -239,13 +239,13 @@ class Task(ABC):
             name = json.dumps(example.idx, sort_keys=True) if is_plain else example.guid
             if name in places:
                 raise item.wrong(
-                    f"its name, {name}, is that of {places[name]} too: nobody could tell their "
-                    'predictions apart. Give each item its own "idx", or leave it out of all.'
+                    f"its name, {name}, is also that of {places[name]}, so their predictions could "
+                    'not be distinguished. Give each item its own "idx", or remove all of them.'
                 )
             places[name] = item.place
             examples.append(self.encode(item, example, context))
         if not examples:
-            raise UserError(f"{file} holds nothing to ask for the task {self.name}.")
+            raise UserError(f"{file} contains no items for the task {self.name}.")
         return examples
 
     def file(self, folder: Path, split: str) -> Path:
@@ -262,7 +262,7 @@ class Task(ABC):
         """
         for name in non_defaults(options):
             if name not in self.USED_OPTIONS:
-                raise UserError(f"{flag_of(name)}: the task {self.name} has no use for it.")
+                raise UserError(f"{flag_of(name)}: the task {self.name} does not use it.")
         patterns = self.description.pattern
         number = self.description.default if options.pattern is None else options.pattern
         if not 0 <= number < len(patterns):

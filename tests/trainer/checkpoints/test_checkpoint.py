@@ -78,7 +78,7 @@ def test_one_by_another_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_nothing_to_resume_from(tmp_path: Path) -> None:
     put(tmp_path, 3, streak=2)
     (put(tmp_path, 6) / "whole-00000.json").unlink()
-    told = r"(?s)none to use:.*step-6 is unfinished.*step-3 is bad"
+    told = r"(?s)none is usable:.*step-6 is unfinished.*step-3 is bad"
     with pytest.raises(CollectiveError, match=told):
         find_checkpoint(tmp_path, ranks=ALONE)
     (tmp_path / "step-3" / "whole-00000.json").unlink()
@@ -88,7 +88,7 @@ def test_nothing_to_resume_from(tmp_path: Path) -> None:
     assert find_later_steps(tmp_path, after=-1) == []
     # A lost file of another is no reason to start over.
     (put(tmp_path, 2) / "optim-0.pt").unlink()
-    with pytest.raises(CollectiveError, match=r"(?s)none to use:.*step-2.*is missing"):
+    with pytest.raises(CollectiveError, match=r"(?s)none is usable:.*step-2.*is missing"):
         find_checkpoint(tmp_path, ranks=ALONE)
     assert find_later_steps(tmp_path, after=1) == [2]
     assert find_later_steps(tmp_path, after=2) == []

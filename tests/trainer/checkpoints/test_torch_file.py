@@ -43,7 +43,7 @@ def test_nothing_is_run(path: Path, tmp_path: Path, way: str) -> None:
 
 def test_what_a_refused_file_names(path: Path, tmp_path: Path) -> None:
     torch.save({"a": Payload(tmp_path / "b"), "c": Plain()}, path)
-    with pytest.raises(UserError, match=r"it names posix\.mkdir\. This trainer writes no such"):
+    with pytest.raises(UserError, match=r"it names posix\.mkdir\. This trainer does not"):
         read_torch_file(path, [])
 
 

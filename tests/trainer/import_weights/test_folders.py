@@ -86,7 +86,7 @@ def test_a_file_is_described_by_the_config_beside_it(tmp_path: Path) -> None:
 def test_weights_without_a_config_need_the_name_of_their_model(tmp_path: Path) -> None:
     Saved("bin", "").write(tmp_path, Figures(EXTRACT).weights(), GLM_CONFIG)
     (tmp_path / "config.json").rename(tmp_path / "shape.json")
-    with pytest.raises(UserError, match=r"say which model it is: --model NAME, .*glm-515m"):
+    with pytest.raises(UserError, match=r"give its model: --model NAME, .*glm-515m"):
         resolve_model(tmp_path, LoadOptions())
     load_weights(tmp_path, GLM(SHAPE))
 
