@@ -135,8 +135,8 @@ def _check_no_later_steps(folder: Path, *, resumed: Checkpoint | None) -> None:
     last = resumed.step if resumed is not None and is_own else -1
     if steps := find_later_steps(folder, after=last):
         raise UserError(
-            f"{folder} contains step-{steps[0]}, which this run would not resume from: give another "
-            "--save, or --resume auto."
+            f"{folder} contains step-{steps[0]}, which this run would not resume from: give "
+            "another --save, or --resume auto."
         )
 
 

@@ -117,8 +117,8 @@ def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
         raise UserError(
             f"{path} was not loaded: it contains more than tensors and plain values, and reading "
             f"it could run code{f': it names {named}' if named else ''}. This trainer does not "
-            "write such files: restore it. If you trust who made it, load it elsewhere and save only "
-            "its weights, as {'module': …}."
+            "write such files: restore it. If you trust who made it, load it elsewhere and save "
+            "only its weights, as {'module': …}."
         ) from None
     except Exception as error:
         if is_out_of_memory(error) or _is_of_ranks_or_device(error):

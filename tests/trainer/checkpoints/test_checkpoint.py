@@ -82,7 +82,7 @@ def test_nothing_to_resume_from(tmp_path: Path) -> None:
     with pytest.raises(CollectiveError, match=told):
         find_checkpoint(tmp_path, ranks=ALONE)
     (tmp_path / "step-3" / "whole-00000.json").unlink()
-    with pytest.raises(NoCheckpointError, match=r"no checkpoint to use.*step-6 is.*; .*step-3 is"):
+    with pytest.raises(NoCheckpointError, match=r"no usable checkpoint.*step-6 is.*; .*step-3 is"):
         find_checkpoint(tmp_path, ranks=ALONE)
     put(tmp_path, 3, streak=2)
     assert find_later_steps(tmp_path, after=-1) == []
