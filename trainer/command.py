@@ -44,8 +44,7 @@ class RankCommand(Command):
     FOREIGN = FOREIGN_FLAGS
     WORK: ClassVar[str]
     """MODULE:NAME of the function that does the work: it takes the result of `prepared` and the
-    ranks,
-    and returns the exit code. Its module loads torch."""
+    ranks, and returns the exit code. Its module loads torch."""
 
     @classmethod
     def parser(cls, program: str) -> Parser:

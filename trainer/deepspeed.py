@@ -61,8 +61,7 @@ _KNOWN = (
 
 _FORMER = {"cpu_offload": "offload_optimizer", "cpu_offload_param": "offload_param"}
 """Flags in zero_optimization from before DeepSpeed 0.4, which THUDM/GLM's files have, and the
-sections
-that replaced them."""
+sections that replaced them."""
 
 
 def read_json(name: str) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class DeepSpeedEngine:
             config: the options of the optimizer.
             deepspeed: complete settings (`trainer.deepspeed`).
             compiles: whether to compile layers and loss.
-            ranks: all of them call this.
+            ranks: the ranks of the run, which all call this.
         """
         import deepspeed as library  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
@@ -97,9 +97,9 @@ class DeepSpeedEngine:
 
         Args:
             batch: one row per sample, on the CPU.
-            lr: learning rate.
-            seed: of dropout.
-            step: its number.
+            lr: the learning rate.
+            seed: the seed of dropout.
+            step: the number of the step.
             sources: the names of the sources, by the batch's `source` numbers.
 
         Raises:
@@ -143,9 +143,9 @@ class DeepSpeedEngine:
         Args:
             parts: the micro-batches, equally many on every rank. Their losses are multiplied by the
                 number of ranks, over which DeepSpeed averages.
-            lr: learning rate.
-            seed: of dropout.
-            step: its number.
+            lr: the learning rate.
+            seed: the seed of dropout.
+            step: the number of the step.
         """
         for group in self.wrapped.optimizer.param_groups:
             group["lr"] = lr

@@ -80,8 +80,7 @@ class BlankOptions:
     """Probability that a sample of token spans has a single blank."""
     infill_prob: float = 0.5
     """Probability that a text of one document generates a run inside the text, closed by eop,
-    instead of
-    its end. THUDM/GLM's gpt_infill_prob is the opposite: 1 minus this."""
+    instead of its end. THUDM/GLM's gpt_infill_prob is the opposite: 1 minus this."""
     gpt_min_ratio: float = 0.25
     """The smallest share of a text to generate."""
     short_seq_prob: float = 0.02

@@ -210,8 +210,7 @@ def _place(packing: _Packing, runs: BlankSpans, rng: SampleRng) -> BlankSpans:
 
 _NEAR = np.array([-3, -2, -1, 0, 1, 2])
 """Offsets of the tokens near a blank: negative ones from its first token, others from its end.
-Three
-on each side, as in the reference's context_mask_range."""
+There are three on each side, as in the reference's context_mask_range."""
 
 
 class TokenPositions(NamedTuple):

@@ -1,7 +1,7 @@
 """Runs benchmarks of lm-evaluation-harness on a trained model or one in training.
 
-    python -m trainer.evaluate MODEL --task hellaswag=FILE    MODEL: a run, a checkpoint or a
-    published one python -m trainer.train … --eval-task hellaswag=FILE      at every --eval-every
+    python -m trainer.evaluate MODEL --task hellaswag=FILE
+    python -m trainer.train … --eval-task hellaswag=FILE       at every --eval-every
 
 Under a launcher each rank answers its share; the figures are the same on any number of ranks. The
 harness, which the extra `evaluate` installs, is loaded only if there is a benchmark to run.
