@@ -24,14 +24,13 @@ from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.sources import user_corpus_modules
-from pipelines.corpus.spec import corpus_module, corpus_names, load_spec
+from pipelines.corpus.spec import find_corpus, load_spec
 from pipelines.execute.runner import level_kept
 from pipelines.job.command import checked, run_corpus
 from pipelines.quality import QualityRules
 from pipelines.report.write import PAGE
 from pipelines.steps.filter_spec import parse_filter
 from shards.commands.output import visible_line
-from shards.commands.spelling import expected
 from shards.errors import UserError
 from shards.maintenance.compact import sum_accounts
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
@@ -232,17 +231,11 @@ def _checked_options(
 
 
 def _module_of(corpus: str | ModuleType) -> str:
-    """Return the name of the module that holds a corpus as CORPUS."""
+    """Return the module of a corpus, which is given by its name or as a module."""
     name = corpus if isinstance(corpus, str) else corpus.__name__
     _check_not_script(name)
     importlib.invalidate_caches()  # a notebook cell may have just written the module
-    module = corpus_module(name)
-    if module:
-        return module
-    raise UserError(
-        f"there is no corpus {name!r}: {expected(name, corpus_names(), most=1)}, or the name of a "
-        "module that has a CorpusSpec called CORPUS and can be imported from here"
-    )
+    return find_corpus(name, where="the call")
 
 
 def _check_not_script(name: str) -> None:

@@ -207,10 +207,10 @@ def corpus_inputs(module: str, options: Options) -> tuple[CorpusInputs, dict[str
         UserError: Two inputs have the same name, only some have names, or a corpus is unknown.
     """
     groups = _groups(module, options)
+    named_inputs(input_specs(options), "")  # inputs of different corpora need different names
     corpora: dict[str, Corpus] = {}
     for corpus, specs in groups:
         for source, _ in named_inputs(specs, corpus.spec.name):
-            _check_new(source, corpora, unnamed=len(groups) > 1 and not _names(specs, source))
             corpora[source] = corpus
             _check_addresses(source, corpus)
     check_inputs(options.clean, corpora)
@@ -280,10 +280,6 @@ def _other(corpus: str, options: Options) -> Corpus:
     return Corpus(module, options_class(**shared))
 
 
-def _names(specs: Sequence[str], source: str) -> bool:
-    return any(spec.startswith(f"{source}=") for spec in specs)
-
-
 def _check_addresses(source: str, corpus: Corpus) -> None:
     columns = corpus.columns
     if corpus.options.url_blocklist and "url" not in columns:
@@ -291,13 +287,3 @@ def _check_addresses(source: str, corpus: Corpus) -> None:
             f"--url-blocklist: the documents of the input {source!r} have no column url (they have "
             f"{', '.join(columns) or 'none'}); pipelines.text makes one with --provenance url=FIELD"
         )
-
-
-def _check_new(source: str, corpora: Mapping[str, Corpus], *, unnamed: bool) -> None:
-    if unnamed:
-        raise UserError(
-            "several inputs were given and not all have a name; name each, for example "
-            "--input zh=/data/wudao --input en=pile:/data/pile"
-        )
-    if source in corpora:
-        raise UserError(f"two inputs are called {source!r}; give each one its own name")

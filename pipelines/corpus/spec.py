@@ -91,43 +91,31 @@ def load_spec(module: str) -> CorpusSpec:
     return spec
 
 
-def corpus_module(name: str) -> str | None:
-    """Return the module of the corpus with a name; None if there is no such corpus.
+def find_corpus(name: str, *, where: str) -> str:
+    """Return the module of the corpus with a name.
 
     Args:
         name: The name of a corpus of this package, of a corpus that an installed package provides
             (CORPUS_GROUP), or of a module.
+        where: The place where the user gave the name, for the error.
 
     Raises:
-        UserError: The name is that of a module that cannot be imported.
+        UserError: There is no such corpus, and the message suggests the most similar name; or the
+            name is that of a module that cannot be imported.
     """
     if "." not in name and has_spec(f"pipelines.{name}"):
         return f"pipelines.{name}"
     for entry in importlib.metadata.entry_points(group=CORPUS_GROUP, name=name):
         return entry.module
-    return name if has_spec(name) else None
-
-
-def find_corpus(name: str, *, where: str) -> str:
-    """Return the module of the corpus with a name, as corpus_module does.
-
-    Args:
-        name: The name.
-        where: The place where the user gave the name, for the error.
-
-    Raises:
-        UserError: There is no such corpus; the message suggests the most similar name.
-    """
-    module = corpus_module(name)
-    if module is None:
-        known = corpus_names()
-        meant = did_you_mean(name, known)
-        raise UserError(
-            f"there is no corpus {name!r} (in {where}): {meant}{' T' if meant else 't'}he corpora "
-            f"are {', '.join(known)}, and any module with a CORPUS, such as my.notes, that is in "
-            "the working directory or is installed"
-        )
-    return module
+    if has_spec(name):
+        return name
+    known = corpus_names()
+    meant = did_you_mean(name, known)
+    raise UserError(
+        f"there is no corpus {name!r} (in {where}): {meant}{' T' if meant else 't'}he corpora are "
+        f"{', '.join(known)}, and any module with a CORPUS, such as my.notes, that is in the "
+        "working directory or is installed"
+    )
 
 
 def corpus_names() -> list[str]:

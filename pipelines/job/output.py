@@ -15,7 +15,7 @@ from pathlib import Path
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import input_specs
 from pipelines.corpus.spec import CorpusSpec
-from pipelines.read.files import input_names, input_paths
+from pipelines.read.files import input_paths, named_inputs
 from pipelines.read.hub import is_hub_dataset
 from pipelines.read.names import split_at_wildcard
 from shards.errors import UserError
@@ -57,7 +57,7 @@ def check_output(options: Options, spec: CorpusSpec) -> None:
         check_apart(path, output)
     if isinstance(output, Path):
         _check_work(output / WORK)
-    names = input_names(specs, default_name=spec.name)
+    names = [name for name, _ in named_inputs(specs, spec.name)]
     try:
         check_sources(names)
     except UserError:  # an existing dataset with such names keeps them

@@ -13,7 +13,7 @@ from pipelines.corpus.batcher import BatchPiece, DocumentBatcher, add_raw_heads,
 from pipelines.corpus.input_counts import InputCounts
 from pipelines.corpus.keywords import options_of_call
 from pipelines.corpus.options import Options
-from pipelines.corpus.spec import corpus_module, load_spec
+from pipelines.corpus.spec import find_corpus, load_spec
 from pipelines.corpus.versions import segment_versions
 from pipelines.execute import beam
 from pipelines.execute.beam import PBegin
@@ -76,7 +76,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
                 cannot be read.
         """
         super().__init__()
-        module = corpus_module(corpus) or corpus
+        module = find_corpus(corpus, where=f"ReadCorpus({corpus!r})")
         spec = load_spec(module)
         _check_names(corpus, spec.options, options)
         given = {"input": input, **options}

@@ -109,12 +109,6 @@ def _folder(path: str) -> str:
     return path.rpartition("/")[0]
 
 
-def input_names(specs: Sequence[str], *, default_name: str) -> list[str]:
-    """Return the names of inputs; the inputs without a name share one name, which appears once."""
-    names = [_parse_spec(spec)[0] for spec in specs]
-    return [name for name in names if name] + [default_name] * (None in names)
-
-
 def input_paths(specs: Sequence[str]) -> list[str]:
     """Return the path of each input as it was given."""
     return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
@@ -210,12 +204,12 @@ def _parse_spec(spec: str) -> tuple[str | None, str]:
 def _check_names(names: Sequence[str | None]) -> None:
     if None in names and len({*names}) > 1:
         raise UserError(
-            f"{len(names)} inputs were given and not all have a name; give each its own, for "
-            "example --input news=/data/news --input books=/data/books."
+            f"{len(names)} inputs were given and not all have a name; name each, for example "
+            "--input news=/data/news --input books=/data/books."
         )
     repeated = [name for name, count in Counter(names).items() if name and count > 1]
     if repeated:
-        raise UserError(f"Two inputs are called {repeated[0]!r}; give each its own name.")
+        raise UserError(f"Two inputs are called {repeated[0]!r}; give them different names.")
 
 
 def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Listing:

@@ -48,6 +48,7 @@ def run(_):
 """
 MAKING = (
     "ReadCorpus('pile')",
+    "ReadCorpus('wudoa')",
     "ReadCorpus('wudao', titel='never')",
     "ReadCorpus('text', input='in', dedup='none')",
     "ReadCorpus('text', input='in', provenance='source')",

@@ -8,8 +8,9 @@ import pytest
 
 from pipelines.corpus.code import CORPUS_CODE, code_hash
 from pipelines.corpus.sources import CORPUS_MODULE, user_corpus_modules
-from pipelines.corpus.spec import corpus_module, corpus_names
+from pipelines.corpus.spec import corpus_names, find_corpus
 from pipelines.job.build import build
+from shards.errors import UserError
 from shards.manifest import Manifest
 from tests.pipelines.own_code import install
 from tests.pipelines.runs import page, shipped, small, write_wudao
@@ -81,10 +82,11 @@ def test_a_corpus_by_its_module_or_the_name_of_an_installed_package(
     account = manifest.generations[0].accounting["n"]
     assert account["quarantined"] == {"bad-archive": 1, "nul": 1, "truncated": 1}
     assert account["kept"] > 500
-    assert corpus_module("memos") is None
+    with pytest.raises(UserError, match=r"there is no corpus 'memos' \(in the call\)"):
+        find_corpus("memos", where="the call")
     install(own, "[corpusmill.corpora]\nmemos = mine.notes\n")
-    assert corpus_module("memos") == "mine.notes"
-    assert corpus_module("pile") == "pipelines.pile"
+    assert find_corpus("memos", where="") == "mine.notes"
+    assert find_corpus("pile", where="") == "pipelines.pile"
     assert "memos" in corpus_names()
     given = small(tmp_path, f"zh={inputs['zh']}", f"n=memos:{inputs['notes']}", f"p=pile:{own}")
     assert user_corpus_modules(given) == ["mine.notes"]
