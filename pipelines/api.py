@@ -1,7 +1,7 @@
 """Python API for runs: the same work and options as the command of a corpus.
 
-    build(WudaoOptions(…))    ─ job/command.py ─▶  Built         what a run made
-    estimate("wudao", …)      ─ job/estimate.py ─▶ Estimated     what a run would take
+    build(WudaoOptions(…))    ─ job/command.py ─▶  Built         the dataset that a run made
+    estimate("wudao", …)      ─ job/estimate.py ─▶ Estimated     the estimated cost of a run
 
 The options are the dataclass of the command. Keywords are fields of this dataclass or flags of
 Beam; they are parsed like a command line (corpus/keywords.py).
@@ -25,7 +25,7 @@ from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.sources import user_corpus_modules
 from pipelines.corpus.spec import find_corpus, load_spec
-from pipelines.execute.runner import level_kept
+from pipelines.execute.runner import preserve_log_level
 from pipelines.job.command import checked, run_corpus
 from pipelines.quality import QualityRules
 from pipelines.report.write import PAGE
@@ -146,21 +146,21 @@ def build(
             options as flags.
     """
     started = time.monotonic()
-    module, asked = _checked_options(corpus, options, runner_flags=runner_flags)
-    if is_share(asked.part):
+    module, chosen = _checked_options(corpus, options, runner_flags=runner_flags)
+    if is_share(chosen.part):
         raise UserError(
-            "part maps a share and makes no dataset: that is for the command on each machine "
-            "(docs/large.md); part='merge' can be called"
+            "part processes a share and makes no dataset: use the command on each machine "
+            "(docs/large.md); only part='merge' can be called from Python"
         )
-    if asked.plan:
-        raise UserError("plan makes no dataset: leave it out, or call estimate() instead of build")
-    with level_kept():
-        made = run_corpus(module, asked)
-    output = asked.output
+    if chosen.plan:
+        raise UserError("plan makes no dataset: leave it out, or call estimate() instead")
+    with preserve_log_level():
+        made = run_corpus(module, chosen)
+    output = chosen.output
     if made is None:
         raise UserError(
-            f"{output}: no dataset was made, because the input has no file yet that can be read. "
-            "Call again once it has"
+            f"{output}: no dataset was made, because the input has no readable file yet. Call "
+            "again once it has one"
         )
     dataset = Dataset.open(output).as_of(made.number)
     generations = [generation.accounting for generation in made.generations]
@@ -184,18 +184,18 @@ def estimate(corpus: str | ModuleType | Options, /, **options: Any) -> Estimated
     Raises:
         UserError: The input cannot be read, or an option is not valid.
     """
-    module, asked = _checked_options(corpus, options, plan=True)
-    from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415  as in the command
+    module, chosen = _checked_options(corpus, options, plan=True)
+    from pipelines.job.estimate import estimate_lines, estimate_run  # noqa: PLC0415
 
-    took = plan(module, asked)
+    estimated = estimate_run(module, chosen)
     return Estimated(
-        text="\n".join(map(visible_line, plan_lines(took, asked))),
-        workers=took.workers,
-        seconds=took.seconds,
-        documents=took.documents,
-        tokens=took.costs.tokens,
-        shards=took.shards,
-        disk_bytes=took.disk_bytes,
+        text="\n".join(map(visible_line, estimate_lines(estimated, chosen))),
+        workers=estimated.workers,
+        seconds=estimated.seconds,
+        documents=estimated.documents,
+        tokens=estimated.costs.tokens,
+        shards=estimated.shards,
+        disk_bytes=estimated.disk_bytes,
     )
 
 
@@ -209,7 +209,7 @@ def _checked_options(
     """Return the module of a corpus and its options, parsed as its command would parse them."""
     if isinstance(corpus, Options):
         if values or runner_flags:
-            raise UserError("give either options, or the name of a corpus and keywords")
+            raise UserError("pass either an options object, or the name of a corpus and keywords")
         module, options = type(corpus).__module__, corpus
     else:
         module = _module_of(corpus)
@@ -218,8 +218,8 @@ def _checked_options(
         )
     if options.watch:
         raise UserError(
-            f"a watch never returns: run it as a command, python -m {module} --watch "
-            "(docs/growing.md); append=True adds what is new and returns"
+            f"a watch does not return: run the command python -m {module} --watch "
+            "(docs/growing.md); append=True adds the new files and returns"
         )
     filters = (parse_filter(spec).module for spec in options.filter)
     quality = QualityRules.parse(options.quality, options.threshold, labels=None)
@@ -239,12 +239,12 @@ def _module_of(corpus: str | ModuleType) -> str:
 
 
 def _check_not_script(name: str) -> None:
-    """Check that worker processes can find a module of the user's."""
+    """Check that worker processes can import a custom module."""
     if name == "__main__":
         raise UserError(
-            "your own corpus or filter cannot be in the script or notebook that is running "
-            "(__main__): worker processes import it by name. Put it into a separate file next to "
-            "it, such as notes.py, and name that module"
+            "your own corpus or filter cannot be in the running script or notebook (__main__), "
+            "because worker processes import it by name. Put it into a separate file next to it, "
+            "such as notes.py, and name that module"
         )
 
 

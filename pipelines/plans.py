@@ -1,11 +1,11 @@
-"""The plans of a job: the items of each stage, and the commit at the end.
+"""The plans of a job, which list the items of each stage, and the commit at the end.
 
-    map      the splits of the input, some of which become segments at once
-    dedup    ranges of the hashes of texts, and of each band of near-duplicates
-    known    documents that are compared with those of earlier generations
-    drops    ranges of the order: the documents to drop
-    ranges   of very large corpora: segments cut by ranges of the order
-    merge    the shards of each source, and signatures for later generations
+    map      processes splits of the input: each becomes segments
+    dedup    finds duplicates by ranges of the hashes of texts and of MinHash bands
+    known    compares documents with similar ones of earlier generations
+    drops    lists the documents to drop by ranges of the order
+    ranges   cuts the segments of very large corpora by ranges of the order
+    merge    writes the shards of each source, and signatures for later generations
 
 A plan is a pure function of the job and of the earlier stages' records, so every evaluation returns
 the same items, also after an engine restarts the job. This module does not import Beam; pipeline.py
@@ -24,10 +24,16 @@ from operator import attrgetter
 from typing import Any
 
 from pipelines.commit import account
-from pipelines.commit.commit import Results, commit, describe, grown, input_entries
-from pipelines.commit.empty import empty_lines
+from pipelines.commit.commit import (
+    StageResults,
+    commit,
+    input_entries,
+    make_manifest,
+    with_generation,
+)
+from pipelines.commit.empty import missing_value_warnings
 from pipelines.commit.ledger import Ledger
-from pipelines.commit.limits import check_kept, check_rejects, losses_of, unread_sources
+from pipelines.commit.limits import check_kept, check_rejects, unreadable_share, unreadable_sources
 from pipelines.commit.origin import given_paths
 from pipelines.commit.unknown import unknown_tokens, unknown_warnings
 from pipelines.corpus.languages import LANGUAGES
@@ -35,21 +41,21 @@ from pipelines.corpus.part import MERGE
 from pipelines.corpus.sources import Corpus
 from pipelines.dedup.items import DedupRecord, prepare_dedup
 from pipelines.dedup.plan import DedupPlan, DedupResult
-from pipelines.execute.notes import Notes
+from pipelines.execute.job_store import JobStore
 from pipelines.execute.records import complete_files
 from pipelines.execute.runner import Runner
 from pipelines.execute.stage import (
-    Listed,
+    LazyPlan,
     Plan,
-    Planned,
+    PlannedItem,
     Records,
-    RunningPlan,
     Stage,
     StageKind,
-    do_here,
-    kept_messages,
+    StageSummary,
+    collect_messages,
     list_items,
-    records_of,
+    run_here,
+    stage_records,
 )
 from pipelines.merge.items import MergeRecord, prepare_merge
 from pipelines.merge.plan import MergeResult, Sharding, merge
@@ -91,38 +97,40 @@ STAGES = ("map", "dedup", "known", "drops", "ranges", "merge")
 
 @dataclass(frozen=True, kw_only=True)
 class JobSpec:
-    """The values that the plans of a job share; `map` contains the values that map items share."""
+    """The values that the plans of a job share."""
 
     corpus: Corpus
     """The corpus whose command runs the job."""
-    map: Job
+    job: Job
+    """The values that the items of the job also share."""
     steps: StepsInfo
     semantic: Mapping[str, Any]
     """The options that determine the output bytes, with fingerprints instead of paths."""
     number: int
-    """Of the manifest that is made: one that has it is made already."""
+    """The number of the manifest to write; a manifest with this number means the job is done."""
     base: int = 0
     """The number of the manifest that the job extends; 0 for a new dataset."""
     grows: bool = False
-    """Whether the dataset is one that grows, and the job adds a generation."""
+    """Whether the job adds a generation to a dataset that may have others: --append, --watch."""
     workers: int = 0
+    """The number of worker processes, for report.json."""
     locks: bool = False
     """Whether the commit locks the dataset, because no process lives through the whole job."""
     shards: Mapping[str, int] = field(default_factory=dict)
-    """The number of shards by source, where it is known."""
+    """The numbers of shards by source that are known before."""
     begun: float = field(default_factory=time.time)
     """When the job began, in seconds since 1970."""
 
     @property
     def work(self) -> AnyPath:
         """The folder of intermediate files."""
-        return self.map.work
+        return self.job.work
 
     @property
     def quality(self) -> QualityRules:
         """The rules of profiles and scorers; only the workers need the scorers' models."""
-        options = self.map.options
-        # The chain checks the labels of a custom model, because it knows them.
+        options = self.job.options
+        # The steps check the labels of a custom model, because they know them.
         labels = None if options.lid_model else LANGUAGES
         quality = QualityRules.parse(options.quality, overrides=options.threshold, labels=labels)
         return QualityRules(
@@ -142,65 +150,53 @@ class JobFiles:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Mapped:
-    """The results of the map of a job."""
+class ProcessedInput:
+    """The results of the first stage, `map`."""
 
     records: Sequence[ProcessRecord]
-    """The records of the map's items, by file and place, without files that could not be mapped."""
+    """The records of the items by file and place, without files that could not be processed."""
     files: Sequence[InputFile]
-    """The input files that are mapped."""
+    """The input files that were processed."""
     failed: Mapping[InputFile, str]
-    """The input files that could not be mapped in a watch, with the reason."""
+    """The input files that could not be processed in a watch, with the reasons."""
     arrivals: Sequence[float] = ()
     """Arrival times of documents, in seconds since 1970, where known."""
 
 
-SPEC, FILES, MAPPED, LOGGED = "spec", "files", "mapped", "logged"
-"""Names of notes: a JobSpec, JobFiles, a Mapped, and the commit's log messages on an engine."""
+SPEC, FILES, PROCESSED, LOGGED = "spec", "files", "processed", "logged"
+"""Names in the store: a JobSpec, JobFiles, a ProcessedInput, and the commit's log on an engine."""
 
-_MAPPING, _INDEX, _RUNNING, _MADE = "mapping", "index", "running", "made"
-"""Names of further notes: a ProcessPlan, a SegmentIndex, a RunningPlan, the manifest."""
-
-
-def _is_intact_dedup(job: Job, _: Any, record: DedupRecord, _sizes: Any) -> bool:
-    return complete_files(job.options.output, (*record.signatures, *record.files))
+_SPLITS, _INDEX, _PLAN, _MANIFEST = "splits", "index", "plan", "manifest"
+"""Further names: a ProcessPlan, a SegmentIndex, a LazyPlan, the manifest that the job wrote."""
 
 
-def _is_intact_range(job: Job, _: Any, record: RangeRecord, _sizes: Any) -> bool:
+def _has_files(job: Job, _: Any, record: DedupRecord | MergeRecord, _sizes: Any) -> bool:
+    return complete_files(job.options.output, record.entries)
+
+
+def _has_segment(job: Job, _: Any, record: RangeRecord, _sizes: Any) -> bool:
     return record.is_intact(job.work / "ranges")
-
-
-def _is_intact_merge(job: Job, _: Any, record: MergeRecord, _sizes: Any) -> bool:
-    return complete_files(
-        job.options.output, [*record.shards, *record.validation, *record.tables()]
-    )
 
 
 _OUTPUT = attrgetter("options.output")
 _DEDUP = StageKind(
-    record_type=DedupRecord, prepare=prepare_dedup, argument=_OUTPUT, is_intact=_is_intact_dedup
+    record_type=DedupRecord, prepare=prepare_dedup, argument=_OUTPUT, is_intact=_has_files
 )
 KINDS: Mapping[str, StageKind] = {
     "map": StageKind(record_type=ProcessRecord, prepare=prepare_splits, is_intact=is_intact),
     **dict.fromkeys(("dedup", "known", "drops"), _DEDUP),
     "ranges": StageKind(
-        record_type=RangeRecord,
-        prepare=prepare_range,
-        argument=_OUTPUT,
-        is_intact=_is_intact_range,
+        record_type=RangeRecord, prepare=prepare_range, argument=_OUTPUT, is_intact=_has_segment
     ),
     "merge": StageKind(
-        record_type=MergeRecord,
-        prepare=prepare_merge,
-        argument=_OUTPUT,
-        is_intact=_is_intact_merge,
+        record_type=MergeRecord, prepare=prepare_merge, argument=_OUTPUT, is_intact=_has_files
     ),
 }
 """How the items of each stage are processed."""
 
 
 def dedup_stages(dedup: str, *, grows: bool) -> tuple[str, ...]:
-    """Return the stages of dedup that can have items, which is known before the job begins.
+    """Return the stages of dedup that can have items, as far as is known before the job begins.
 
     Args:
         dedup: The value of --dedup: none, exact or minhash.
@@ -214,49 +210,48 @@ def dedup_stages(dedup: str, *, grows: bool) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=2)
-def _spec_of(notes: Notes) -> JobSpec:
-    spec: JobSpec = notes.get(SPEC)
+def _spec_of(store: JobStore) -> JobSpec:
+    spec: JobSpec = store.get(SPEC)
     return spec
 
 
-def job_of(notes: Notes) -> Job:
+def job_of(store: JobStore) -> Job:
     """Return the values that the items of a job share."""
-    return _spec_of(notes).map
+    return _spec_of(store).job
 
 
-def is_of_command(notes: Notes) -> bool:
+def is_of_command(store: JobStore) -> bool:
     """Return whether a command waits for the job, as opposed to a pipeline of transforms."""
-    return not _spec_of(notes).locks
+    return not _spec_of(store).locks
 
 
-def _is_followed(notes: Notes, spec: JobSpec) -> bool:
-    """Return whether a driver in another process logs the messages of the job's parts."""
-    return not (notes.are_here or spec.locks)
+def _is_followed(store: JobStore, spec: JobSpec) -> bool:
+    """Return whether the driver is another process, which logs the messages of the job's parts."""
+    return not (store.is_local or spec.locks)
 
 
-def plan(notes: Notes, stage: str) -> list[Listed]:
-    """Return the items of a stage to hand out, once all items of earlier stages are done.
+def plan_stage(store: JobStore, stage: str) -> list[PlannedItem]:
+    """Return the items of a stage to hand out; all items of earlier stages must be done.
 
     Raises:
         UserError: The job cannot be continued; the message says why and what to do.
     """
-    spec = _spec_of(notes)
-    with kept_messages(keep=_is_followed(notes, spec)) as messages:
+    spec = _spec_of(store)
+    with collect_messages(keep=_is_followed(store, spec)) as messages:
         sizes = list_files(
             spec.work / stage
         )  # for a URL, one listing instead of one request per item
         if stage == "map":
-            mapping = _plan_map(notes, spec, sizes)
-            found = Stage(stage, mapping.items)
+            found = Stage(stage, _plan_splits(store, spec, sizes).items)
         else:
-            found = _running(notes, spec, _answer(notes)).stage(stage)
-        listed = list_items(notes, found, sizes, messages)
-    if stage == "map" and spec.map.options.part == (MERGE,):
-        return []  # every split is already mapped
+            found = _lazy_plan(store, spec, _read_records(store)).stage(stage)
+        listed = list_items(store, found, sizes, messages)
+    if stage == "map" and spec.job.options.part == (MERGE,):
+        return []  # every split already has its segments
     return listed
 
 
-def commit_job(notes: Notes) -> Manifest | None:
+def commit_job(store: JobStore) -> Manifest | None:
     """Commit the results of the stages, unless a manifest with the job's number exists.
 
     Returns:
@@ -265,49 +260,49 @@ def commit_job(notes: Notes) -> Manifest | None:
     Raises:
         UserError: The results cannot be committed; the message says why and what to do.
     """
-    spec = _spec_of(notes)
-    output = spec.map.options.output
+    spec = _spec_of(store)
+    output = spec.job.options.output
     with (
-        kept_messages(keep=_is_followed(notes, spec)) as messages,
+        collect_messages(keep=_is_followed(store, spec)) as messages,
         lock_dataset(output, wait=True) if spec.locks else nullcontext(),
     ):
         base = manifests.read_current_manifest(output)
         if base is not None and base.number >= spec.number:
             return base
         made = None
-        index = _index(notes, spec)
+        index = _segment_index(store, spec)
         if index is not None:
-            dedup, merged = _running(notes, spec, _answer(notes)).result()
-            results = Results(
-                records=mapped(notes).records,
+            dedup, merged = _lazy_plan(store, spec, _read_records(store)).result()
+            results = StageResults(
+                records=processed_input(store).records,
                 index=index,
                 dedup=dedup,
                 merged=merged.records,
                 slots=merged.signatures,
             )
-            made = _commit(notes, spec, results, base if spec.base else None)
-    if notes.are_here:
-        notes.put(_MADE, made)
+            made = _commit(store, spec, results, base if spec.base else None)
+    if store.is_local:
+        store.put(_MANIFEST, made)
     else:
-        notes.put(LOGGED, messages)
+        store.put(LOGGED, messages)
     return made
 
 
-def forget_job(notes: Notes, prefix: str) -> None:
-    """Delete a job's intermediate files, but not those of other jobs with the same output.
+def delete_job_files(store: JobStore, prefix: str) -> None:
+    """Delete the intermediate files of a job, but not those of other jobs with the same output.
 
     Args:
-        notes: The notes of the job.
+        store: The store of the job.
         prefix: The prefix of the names of the job's segments.
     """
-    work = notes.work
+    work = store.work
     names = {}
     for stage in STAGES[1:]:
-        planned: Planned | None = notes.get(stage)
+        planned: StageSummary | None = store.get(stage)
         names[stage] = {*planned.weights} if planned else set()
-    if (index := notes.get(_INDEX)) is not None:
+    if (index := store.get(_INDEX)) is not None:
         names["plan"] = {index.name}
-    notes.forget()
+    store.forget()
     for path in list_files(work):
         folder, _, name = path.partition("/")
         is_segment = folder == "map" and name.startswith(prefix)
@@ -317,92 +312,92 @@ def forget_job(notes: Notes, prefix: str) -> None:
         remove_work(work)
 
 
-def made_by(notes: Notes) -> Manifest | None:
-    """Return the manifest that a job has committed; None if there was nothing to commit."""
-    made: Manifest | None = notes.get(_MADE)
-    if made is None and mapped(notes).records:
-        made = manifests.read_manifest(_spec_of(notes).map.options.output)
+def committed_manifest(store: JobStore) -> Manifest | None:
+    """Return the manifest that a job committed; None if there was nothing to commit."""
+    made: Manifest | None = store.get(_MANIFEST)
+    if made is None and processed_input(store).records:
+        made = manifests.read_manifest(_spec_of(store).job.options.output)
     return made
 
 
-def planned_splits(notes: Notes) -> ProcessPlan:
-    """Return the splits that a job maps, once they are planned."""
-    planned: ProcessPlan = notes.get(_MAPPING)
+def planned_splits(store: JobStore) -> ProcessPlan:
+    """Return the splits that a job processes, once they are planned."""
+    planned: ProcessPlan = store.get(_SPLITS)
     return planned
 
 
-def run_stages(notes: Notes) -> Manifest | None:
-    """Run the stages after the map in this process, and commit the results like commit_job."""
-    spec = _spec_of(notes)
+def run_later_stages(store: JobStore) -> Manifest | None:
+    """Run the stages after `map` in this process, and commit the results like commit_job."""
+    spec = _spec_of(store)
 
     def answer(stage: Stage) -> Records:
         kind = KINDS[stage.name]
-        listed = list_items(notes, stage, list_files(spec.work / stage.name))
-        do_here(notes, stage.name, kind, spec.map, listed, Runner((), num_workers=0))
-        return records_of(notes, kind, stage)
+        listed = list_items(store, stage, list_files(spec.work / stage.name))
+        run_here(store, stage.name, kind, spec.job, listed, Runner((), num_workers=0))
+        return stage_records(store, kind, stage)
 
-    if _index(notes, spec) is not None:
-        _running(notes, spec, answer).result()
-    return commit_job(notes)
+    if _segment_index(store, spec) is not None:
+        _lazy_plan(store, spec, answer).result()
+    return commit_job(store)
 
 
-def mapped(notes: Notes) -> Mapped:
-    """Return the results of the map of a job.
+def processed_input(store: JobStore) -> ProcessedInput:
+    """Return the results of the stage `map`, once all of its items are done.
 
     Raises:
         UserError: The end of a file is missing.
     """
-    found: Mapped | None = notes.get(MAPPED)
+    found: ProcessedInput | None = store.get(PROCESSED)
     if found is not None:
         return found
-    spec, inputs = _spec_of(notes), notes.get(FILES)
-    mapping: ProcessPlan = notes.get(_MAPPING)
-    of_items = records_of(notes, KINDS["map"], Stage("map", mapping.items))
-    records = [*of_items.values()]
-    failed = {**mapping.failed, **failed_files(records, inputs.files)}
+    spec, inputs = _spec_of(store), store.get(FILES)
+    splits = planned_splits(store)
+    by_name = stage_records(store, KINDS["map"], Stage("map", splits.items))
+    records = [*by_name.values()]
+    failed = {**splits.failed, **failed_files(records, inputs.files)}
     records = without_files(records, {file.name for file in failed})
-    if not spec.map.options.skip_unreadable:
+    if not spec.job.options.skip_unreadable:
         check_ends(records, inputs.files)
     ranked = sorted(inputs.files, key=lambda file: file.name)
     done = [file for file in ranked if file not in failed]
     arrivals = [inputs.first_seen[file] for file in done if file in inputs.first_seen]
-    found = Mapped(records=records, files=done, failed=failed, arrivals=arrivals)
-    if notes.are_here:
-        notes.put(MAPPED, found)
+    found = ProcessedInput(records=records, files=done, failed=failed, arrivals=arrivals)
+    if store.is_local:
+        store.put(PROCESSED, found)
     return found
 
 
-def _plan_map(notes: Notes, spec: JobSpec, sizes: Mapping[str, int]) -> ProcessPlan:
-    mapping = plan_splits(spec.map, spec.steps.fingerprints, notes.get(FILES).files, there=sizes)
-    if spec.map.options.part == (MERGE,):
-        check_parts(spec.map, mapping.items, sizes)
-    notes.put(_MAPPING, mapping)
-    return mapping
+def _plan_splits(store: JobStore, spec: JobSpec, sizes: Mapping[str, int]) -> ProcessPlan:
+    splits = plan_splits(spec.job, spec.steps.fingerprints, store.get(FILES).files, there=sizes)
+    if spec.job.options.part == (MERGE,):
+        check_parts(spec.job, splits.items, sizes)
+    store.put(_SPLITS, splits)
+    return splits
 
 
-def _answer(notes: Notes) -> Callable[[Stage], Records]:
-    return lambda stage: records_of(notes, KINDS[stage.name], stage)
+def _read_records(store: JobStore) -> Callable[[Stage], Records]:
+    return lambda stage: stage_records(store, KINDS[stage.name], stage)
 
 
-def _running(
-    notes: Notes, spec: JobSpec, answer: Callable[[Stage], Records]
-) -> RunningPlan[tuple[DedupResult, MergeResult]]:
-    """Return the plan of the stages after the map; the driver runs each of its steps once."""
-    running: RunningPlan[tuple[DedupResult, MergeResult]] | None
-    running = notes.get(_RUNNING) if notes.are_here else None
+def _lazy_plan(
+    store: JobStore, spec: JobSpec, answer: Callable[[Stage], Records]
+) -> LazyPlan[tuple[DedupResult, MergeResult]]:
+    """Return the plan of the stages after `map`; in the driver it is evaluated once."""
+    running: LazyPlan[tuple[DedupResult, MergeResult]] | None
+    running = store.get(_PLAN) if store.is_local else None
     if running is None:
-        running = RunningPlan(_after_map(notes, spec), answer, STAGES)
-        if notes.are_here:
-            notes.put(_RUNNING, running)
+        running = LazyPlan(_later_stages(store, spec), answer, STAGES)
+        if store.is_local:
+            store.put(_PLAN, running)
     return running
 
 
-def _after_map(notes: Notes, spec: JobSpec) -> Plan[tuple[DedupResult, MergeResult]]:
-    """Yield the stages after the map, and return their results."""
-    index = _index(notes, spec)
+def _later_stages(store: JobStore, spec: JobSpec) -> Plan[tuple[DedupResult, MergeResult]]:
+    """Yield the stages after `map`, and return their results."""
+    index = _segment_index(store, spec)
     if index is None:
         return DedupResult(), MergeResult()
-    options = spec.map.options
+    options = spec.job.options
     dedup = yield from DedupPlan(
         index, dedup=options.dedup, threshold=options.minhash_threshold
     ).stages()
@@ -416,37 +411,37 @@ def _after_map(notes: Notes, spec: JobSpec) -> Plan[tuple[DedupResult, MergeResu
     return dedup, merged
 
 
-def _index(notes: Notes, spec: JobSpec) -> SegmentIndex | None:
-    """Return the index of a job's segments; None if there are none.
+def _segment_index(store: JobStore, spec: JobSpec) -> SegmentIndex | None:
+    """Return the index of a job's segments; None if there are no segments.
 
     Raises:
         UserError: Too many records cannot be read, or no document is left.
     """
-    if (index := notes.get(_INDEX)) is None:
-        found = mapped(notes)
+    if (index := store.get(_INDEX)) is None:
+        found = processed_input(store)
         if not found.records:
             return None
         _check(spec, found)
         if spec.grows:
-            Ledger(spec.map.options.output).name(spec.number, found.files)
+            Ledger(spec.job.options.output).start(spec.number, found.files)
         index = _make_index(spec, found.records)
-        notes.put(_INDEX, index)
+        store.put(_INDEX, index)
     made: SegmentIndex = index
     return made
 
 
-def _check(spec: JobSpec, found: Mapped) -> None:
-    """Check that not too many records are unreadable, and that a new dataset has a document.
+def _check(spec: JobSpec, found: ProcessedInput) -> None:
+    """Check that few enough records are unreadable, and that a new dataset has a document.
 
     Raises:
         UserError: Too many records are unreadable, or no document is left; the message shows what
             the records contain.
     """
-    job = spec.map
+    job = spec.job
     if not job.options.watch:  # a watch continues whatever arrives
         most = job.options.max_reject_rate
-        if losses_of(found.records).rate > most:
-            sources = unread_sources(found.records)
+        if unreadable_share(found.records).rate > most:
+            sources = unreadable_sources(found.records)
             own = [file for file in found.files if file.source in sources]
             check_first_records(
                 FirstFiles(job=job, files=own), call=lambda function, files: function(files)
@@ -461,8 +456,8 @@ def _check(spec: JobSpec, found: Mapped) -> None:
 
 
 def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex:
-    """Return the list of all segments, after writing it to the file that items read."""
-    job, output = spec.map, spec.map.options.output
+    """Write the index of all segments to the file that items read, and return it."""
+    job, output = spec.job, spec.job.options.output
     grows_or_replaces = spec.base or job.options.overwrite
     current = manifests.read_current_manifest(output) if grows_or_replaces else None
     base = current if spec.base else None
@@ -472,7 +467,7 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
         "inputs": to_json(input_entries(records)),
     }
     if job.options.overwrite and current and current.libraries != job.versions:
-        # Other libraries write other bytes, which must not get the names of the old files.
+        # Other library versions write other bytes: these files need other names than the old ones.
         identity["libraries"] = job.versions
     earlier = () if base is None else base.generations
     if earlier:
@@ -500,11 +495,13 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
     return index
 
 
-def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None) -> Manifest:
+def _commit(
+    store: JobStore, spec: JobSpec, results: StageResults, base: Manifest | None
+) -> Manifest:
     """Write the manifest, and log a summary of the new data."""
-    options, found = spec.map.options, mapped(notes)
-    output, inputs = options.output, notes.get(FILES)
-    made = describe(
+    options, found = spec.job.options, processed_input(store)
+    output, inputs = options.output, store.get(FILES)
+    made = make_manifest(
         results,
         corpus=spec.corpus.spec.name,
         options=spec.semantic,
@@ -513,7 +510,7 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
         number=spec.number,
     )
     if base is not None:
-        made = grown(base, made)
+        made = with_generation(base, made)
     left_out = {**inputs.left_out, **found.failed}
     splits = (split for record in results.records for split in record.splits)
     whys = {split.name: split.why_cut for split in splits if split.cut}
@@ -521,7 +518,7 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
     unknown = unknown_tokens(results.records)
     quality = spec.quality
     run = {
-        **_stage_figures(notes, spec),
+        **_stage_figures(store, spec),
         "workers": spec.workers,
         "input_MB": sum(file.bytes for file in found.files) / 1e6,
         "dedup": results.dedup.figures,
@@ -555,20 +552,20 @@ def _commit(notes: Notes, spec: JobSpec, results: Results, base: Manifest | None
             f"{again:,}",
         )
     for warning in (
-        *empty_lines(results.records, spec.map.corpora),
+        *missing_value_warnings(results.records, spec.job.corpora),
         *unknown_warnings(unknown),
     ):
         _LOG.warning("%s", warning)
     return made
 
 
-def _stage_figures(notes: Notes, spec: JobSpec) -> dict[str, Any]:
-    """Return the stages' part of report.json: seconds of each and of all, and their items.
+def _stage_figures(store: JobStore, spec: JobSpec) -> dict[str, Any]:
+    """Return figures about the stages for report.json: seconds and numbers of items.
 
     A stage lasts until the next one is planned; a stage without work has no seconds.
     """
-    found = [(stage, notes.get(stage)) for stage in STAGES]
-    planned: list[tuple[str, Planned]] = [(stage, note) for stage, note in found if note]
+    found = [(stage, store.get(stage)) for stage in STAGES]
+    planned: list[tuple[str, StageSummary]] = [(stage, note) for stage, note in found if note]
     ends = [*(note.started for _, note in planned[1:]), time.time()]
     return {
         "seconds": {

@@ -250,7 +250,7 @@ def sum_forecasts(parts: Sequence[Forecast]) -> Forecast:
 def _check_measured(now: Thresholds, then: Thresholds) -> None:
     every = LANGUAGES | (then.selection.keys() - {EVERY_LANGUAGE})
     wanted = every if then.languages is None else then.languages
-    new = sorted(name for name in wanted if not now.wants(name) and then.rules(name))
+    new = sorted(name for name in wanted if not now.keeps_language(name) and then.rules(name))
     if new:
         had = ", ".join(sorted(now.languages or LANGUAGES))
         raise UserError(
@@ -347,7 +347,7 @@ def _broken(table: pa.RecordBatch, thresholds: Thresholds, language: str) -> npt
     """Return bool[steps, n]: which steps each text breaks."""
     rules = thresholds.rules(language)
     broken = np.zeros((FIRST_RULE + len(rules), table.num_rows), bool)
-    if not thresholds.wants(language):
+    if not thresholds.keeps_language(language):
         broken[LANGUAGE] = True
         return broken
     broken[SCORE] = table["score"].to_numpy(zero_copy_only=False) < np.float32(thresholds.score)

@@ -1,8 +1,8 @@
-"""The transforms in the form that Beam YAML calls: with named arguments and named outputs.
+"""The transforms for Beam YAML, with named arguments and named outputs.
 
 docs/examples/beam-providers.yaml declares them to Beam. Every output can be the input of another
-transform, as in `Clean.kept`. WriteDataset's input is a mapping; the dataset consists of the
-documents under `kept`.
+transform, as in `Clean.kept`. The input of WriteDataset is a mapping; the documents under `kept`
+become the dataset.
 """
 
 from collections.abc import Callable, Mapping
@@ -109,8 +109,8 @@ class NamedInputs(beam.PTransform[Any, Any]):
         rest = {**inputs}
         if "kept" not in rest:
             raise UserError(
-                f"WriteDataset has the inputs {', '.join(sorted(rest))}: call that which becomes "
-                "the dataset `kept`; all others are counted as dropped"
+                f"WriteDataset has the inputs {', '.join(sorted(rest))}: name the documents of the "
+                "dataset `kept`; all other inputs are counted as dropped"
             )
         kept = rest.pop("kept")
         return kept | self._make([*rest.values()])

@@ -1,1 +1,1 @@
-"""The end of a job: checks the account, then writes the manifest last."""
+"""The end of a job: checks the account, and writes the manifest last."""

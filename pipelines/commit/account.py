@@ -1,6 +1,6 @@
 """The account of a run: how many records were read, kept and dropped, and for which reasons.
 
-The account is computed twice: from the records of the map and of dedup, and from the final audit
+The account is computed twice: from the records of `map` and of dedup, and from the final audit
 rows. If the two accounts differ, the run fails.
 """
 
@@ -26,8 +26,8 @@ Account = Counter[tuple[str, str, str]]
 
 
 def expected_account(records: Iterable[ProcessRecord], dedup: Iterable[DedupRecord]) -> Account:
-    """Return the account that results from the records of the map and of dedup."""
-    account = _summed(mapped(records))
+    """Return the account that follows from the records of `map` and of dedup."""
+    account = _summed(segment_tallies(records))
     for drops in dedup:
         for source, reasons in drops.dropped.items():
             for reason, dropped in reasons.items():
@@ -37,7 +37,7 @@ def expected_account(records: Iterable[ProcessRecord], dedup: Iterable[DedupReco
 
 
 def final_account(merged: Mapping[str, Sequence[MergeRecord]]) -> Account:
-    """Return the account that results from the final audit rows of all sources."""
+    """Return the account that follows from the final audit rows of all sources."""
     return +_summed(_audited(merged))
 
 
@@ -46,7 +46,7 @@ def check_account(
     dedup: Sequence[DedupRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> None:
-    """Check that both accounts agree in rows and bytes, and that the shards hold all kept rows.
+    """Check that both accounts agree in rows and bytes, and that the shards have all kept rows.
 
     Raises:
         DamageError: The accounts disagree: a row was lost or counted twice.
@@ -56,7 +56,8 @@ def check_account(
         odd = sorted((expected - final) + (final - expected))[0]
         raise _unbalanced(" ".join(odd), expected[odd], final[odd])
     read, audited = (
-        sum(tally.bytes for _, tally in tallies) for tallies in (mapped(records), _audited(merged))
+        sum(tally.bytes for _, tally in tallies)
+        for tallies in (segment_tallies(records), _audited(merged))
     )
     if read != audited:
         raise _unbalanced("bytes", read, audited)
@@ -69,9 +70,9 @@ def check_account(
 
 def _unbalanced(what: str, expected: int, actual: int) -> DamageError:
     return DamageError(
-        f"the account does not balance: {what}: {expected:,} by the segments' records, {actual:,} "
-        "in the result. Files in .work were changed or lost: delete that folder and run the same "
-        "command again"
+        f"the account does not balance: {what}: {expected:,} in the segments, {actual:,} in the "
+        "result. Files in .work were changed or lost: delete that folder and run the same command "
+        "again"
     )
 
 
@@ -80,11 +81,11 @@ def accounting(
     records: Sequence[ProcessRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> dict[str, Any]:
-    """Return the account in the manifest's form: per source, every figure in rows.
+    """Return the account in the form of the manifest, by source; figures are rows.
 
     Args:
         account: Rows by source, verdict and reason.
-        records: The records of all items of the map.
+        records: The records of all items of `map`.
         merged: The records of the merge, by source.
     """
     sizes: Counter[tuple[str, str]] = Counter()
@@ -142,7 +143,7 @@ def closing_lines(
     cut: Listing,
     unknown: Unknown,
 ) -> list[str]:
-    """Return the last lines of a run's log: the account by source and reason, and the dataset.
+    """Return the last lines of a run's log: the account by source and reason, and the paths.
 
     Args:
         account: The account from the manifest.
@@ -185,7 +186,7 @@ def closing_lines(
 
 
 def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
-    """Return the number of dropped texts that were not kept because they were erased before.
+    """Return the number of dropped texts that were not kept, because they were erased earlier.
 
     Args:
         merged: The records of the merge, by source, of a run with --keep-dropped.
@@ -195,8 +196,8 @@ def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
     return sum(t.rows for r in every for t in r.tallies if t.verdict == DROPPED) - kept
 
 
-def mapped(records: Iterable[ProcessRecord]) -> Iterator[tuple[str, Tally]]:
-    """Yield the tally of each segment with its source."""
+def segment_tallies(records: Iterable[ProcessRecord]) -> Iterator[tuple[str, Tally]]:
+    """Yield the tallies of all segments, each with its source."""
     for record in records:
         for segment in record.segments:
             yield from ((record.source, tally) for tally in segment.tallies)

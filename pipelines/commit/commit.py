@@ -29,12 +29,12 @@ from shards.manifest import (
 from shards.storage.files import list_files, write_json
 from shards.storage.remote import AnyPath
 
-OF_THE_MAP = {"map", "progress"}
-"""Folders of intermediate files that do not belong to one generation."""
+_KEPT_FOLDERS = {"map", "progress"}
+"""Folders of intermediate files that later generations may need."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Results:
+class StageResults:
     """The results of a run's stages."""
 
     records: Sequence[ProcessRecord]
@@ -63,8 +63,8 @@ def input_entries(records: Sequence[ProcessRecord]) -> tuple[InputEntry, ...]:
     )
 
 
-def describe(
-    results: Results,
+def make_manifest(
+    results: StageResults,
     *,
     corpus: str,
     options: Mapping[str, Any],
@@ -72,7 +72,7 @@ def describe(
     vocabulary: TableEntry,
     number: int,
 ) -> Manifest:
-    """Return the manifest of a run's results.
+    """Return the manifest of a dataset with one generation, made of a run's results.
 
     Raises:
         DamageError: The account does not balance.
@@ -111,12 +111,12 @@ def describe(
     )
 
 
-def grown(base: Manifest, made: Manifest) -> Manifest:
-    """Return the manifest of a dataset with a further generation.
+def with_generation(base: Manifest, made: Manifest) -> Manifest:
+    """Return the manifest of a dataset with one more generation.
 
     Args:
         base: The manifest of the dataset so far.
-        made: The manifest that the generation would have as a separate dataset.
+        made: The manifest that the new generation would have as a separate dataset.
     """
     (generation,) = made.generations
     if made.libraries != base.libraries:
@@ -173,7 +173,7 @@ def commit(
 
 
 def lag_of(arrivals: Sequence[float]) -> dict[str, float]:
-    """Return how long files or documents have waited since arrival, in seconds: median and maximum.
+    """Return the median and maximum seconds that files or documents have waited since arrival.
 
     Args:
         arrivals: Arrival times in seconds since 1970.
@@ -193,8 +193,8 @@ def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list
     return [file for file in read_inputs(output) if (file["source"], file["path"]) not in now]
 
 
-def forget_stages(work: AnyPath) -> None:
-    """Remove intermediate files of the stages after the map; keep segments and unfinished files."""
+def remove_stage_files(work: AnyPath) -> None:
+    """Remove the intermediate files of all stages except `map`, and other files in .work."""
     for name in list_files(work):
-        if name.partition("/")[0] not in OF_THE_MAP:
+        if name.partition("/")[0] not in _KEPT_FOLDERS:
             (work / name).unlink(missing_ok=True)

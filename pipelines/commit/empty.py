@@ -1,4 +1,4 @@
-"""Warnings about columns that options request but that are empty in some documents.
+"""Warnings about columns that options need but that are empty in some documents.
 
 The first records of a source must have a value (`pipelines/process/field_check.py`); later records
 and other files may lack it.
@@ -11,11 +11,13 @@ from pipelines.corpus.sources import Corpus
 from pipelines.process.processor import ProcessRecord
 
 
-def empty_lines(records: Iterable[ProcessRecord], corpora: Mapping[str, Corpus]) -> Iterator[str]:
+def missing_value_warnings(
+    records: Iterable[ProcessRecord], corpora: Mapping[str, Corpus]
+) -> Iterator[str]:
     """Yield a line for each source and option whose column is empty in some documents.
 
     Args:
-        records: The records of all map items of a run.
+        records: The records of all items of `map`.
         corpora: The corpus of each source.
     """
     counts: dict[str, Counter[str]] = {}
@@ -23,12 +25,12 @@ def empty_lines(records: Iterable[ProcessRecord], corpora: Mapping[str, Corpus])
         for segment in record.segments:
             counts.setdefault(record.source, Counter()).update(segment.empty)
     for source, empty in sorted(counts.items()):
-        for flag, column, effect in _asked(corpora[source]):
+        for flag, column, effect in _needed_columns(corpora[source]):
             if empty[column]:
                 yield f"{source}: documents without {column}: {empty[column]:,} ({flag} {effect})"
 
 
-def _asked(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
+def _needed_columns(corpus: Corpus) -> Iterator[tuple[str, str, str]]:
     """Yield each flag that needs a column, the column, and the effect of a missing value."""
     if corpus.options.url_blocklist:
         yield "--url-blocklist", "url", "does not look at them"

@@ -28,8 +28,8 @@ INPUTS = "inputs.json"
 
 
 @dataclass(frozen=True, kw_only=True)
-class Files:
-    """Names of the files whose fingerprints replace options, for a run and for a dataset."""
+class OptionFiles:
+    """The files behind options whose values are fingerprints, for a run and for a dataset."""
 
     tokenizers: tuple[TokenizerEntry, TokenizerEntry]
     """The tokenizer of the run and the tokenizer of the dataset."""
@@ -37,7 +37,7 @@ class Files:
     """The options as given to the run, and the dataset's options as far as report.json has them."""
 
     def shown(self, name: str, now: Any, before: Any) -> tuple[str, str]:
-        """Return both values of an option as messages show them, with files by their names."""
+        """Return both values of an option for messages, with names instead of fingerprints."""
         if name == "tokenizer":
             one, other = ((each.label, each.sha256) for each in self.tokenizers)
             return distinct_labels(one, other)
@@ -53,7 +53,7 @@ def check_options(
     *,
     output: AnyPath,
     advice: str,
-    files: Files | None = None,
+    files: OptionFiles | None = None,
 ) -> None:
     """Check that a dataset was made with these semantic options.
 
@@ -62,7 +62,7 @@ def check_options(
         options: The semantic options of the run.
         output: The folder of the dataset.
         advice: Advice for the user if options differ.
-        files: Names of the files behind the options that are fingerprints.
+        files: The files behind options whose values are fingerprints.
 
     Raises:
         UserError: The dataset has other options; the message names the options that differ.
@@ -84,12 +84,14 @@ def check_options(
         for name in differing
         if name != CORPUS_CODE and name not in edited
     ]
-    odd += [f"the code of {what} was edited since" for what in edited.values()]
+    odd += [f"the code of {what} was edited since then" for what in edited.values()]
     if CORPUS_CODE in differing:
-        changed = "was edited since" if CORPUS_CODE in manifest.options else "was not recorded then"
+        changed = (
+            "was edited since then" if CORPUS_CODE in manifest.options else "was not recorded then"
+        )
         odd.append(
-            f"the code of the corpus {manifest.corpus!r} (its module, and what that imports of its "
-            f"own) {changed}"
+            f"the code of the corpus {manifest.corpus!r} (its module and your modules that it "
+            f"imports) {changed}"
         )
     raise UserError(f"{output} holds a dataset made with other options: {'; '.join(odd)}. {advice}")
 
@@ -97,7 +99,7 @@ def check_options(
 def _edited(
     before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, str]:
-    """Return the options whose only difference is user code, each with the name of that code."""
+    """Return the options that only differ in custom code, each with the name of that code."""
     found: dict[str, str] = {}
     for name in names:
         if isinstance(before.get(name), dict) and isinstance(now.get(name), dict):
@@ -125,7 +127,7 @@ def _whose(name: str, value: Mapping[str, Any], changed: set[str]) -> str:
 
 
 def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: str) -> None:
-    """Check that a dataset was made by the command of this corpus; arguments as in check_options.
+    """Check that a dataset was made by the command of a corpus; see check_options for arguments.
 
     Raises:
         UserError: Another command made it.
@@ -144,49 +146,52 @@ def check_inputs(
     input_formats: Mapping[str, InputFormat],
     output: AnyPath,
 ) -> None:
-    """Check that a dataset was made from these files: by name, size and, if times differ, crc32c.
+    """Check that a dataset was made from these files, by name, size, time and, if needed, crc32c.
 
     Raises:
         UserError: The files differ; the message names the first such file.
     """
-    unseen = find_unseen(manifest, listing, input_formats=input_formats, output=output, rehash=None)
-    changes = {
-        **dict.fromkeys(unseen.new, "is new"),
-        **dict.fromkeys(unseen.changed, "has changed"),
+    changes = find_changes(
+        manifest, listing, input_formats=input_formats, output=output, rehash=None
+    )
+    states = {
+        **dict.fromkeys(changes.new, "is new"),
+        **dict.fromkeys(changes.changed, "has changed"),
     }
-    named = {"/".join(file.name): change for file, change in changes.items()}
-    named |= dict.fromkeys(unseen.gone, "is gone")
+    named = {"/".join(file.name): state for file, state in states.items()}
+    named |= dict.fromkeys(changes.gone, "is gone")
     if named:
         first = min(named)
         raise UserError(
             f"{output} holds a dataset of other input: {first} {named[first]} "
-            f"({len(named)} files differ). Give --append to add what is new, or: {REPLACE}"
+            f"({len(named)} files differ). Give --append to add the new files, or: {REPLACE}"
         )
 
 
 @dataclass(frozen=True, kw_only=True)
-class Unseen:
-    """The files of an input that a dataset does not contain yet."""
+class InputChanges:
+    """The differences between an input and the files that a dataset was made from."""
 
     new: Sequence[InputFile]
+    """Files that the dataset was not made from."""
     changed: Mapping[InputFile, str]
-    """Files in the dataset that have changed since, with a description of the change."""
+    """Files that have changed since, each with a description of the change."""
     gone: Sequence[str]
-    """Files in the dataset that are missing from the input, as SOURCE/PATH."""
+    """Files that are missing from the input, as SOURCE/PATH."""
 
 
-def find_unseen(
+def find_changes(
     manifest: Manifest,
     listing: Listing,
     *,
     input_formats: Mapping[str, InputFormat],
     output: AnyPath,
     rehash: bool | None,
-) -> Unseen:
-    """Return the files of an input that a dataset was not made from.
+) -> InputChanges:
+    """Return the differences between an input and the files that a dataset was made from.
 
-    A file counts as the same if its name, its size, and its time or etag are unchanged; where the
-    old time is unknown, if its content is unchanged.
+    A file counts as unchanged if name, size, and time or etag are the same; if its old time is
+    unknown, its content is compared.
 
     Args:
         manifest: The manifest of the dataset.
@@ -214,7 +219,7 @@ def find_unseen(
         return "" if crc32c == entry.crc32c else "has other content"
 
     changes = {now[key]: change(key) for key in sorted(before.keys() & now.keys())}
-    return Unseen(
+    return InputChanges(
         new=[now[key] for key in sorted(now.keys() - before.keys())],
         changed={file: text for file, text in changes.items() if text},
         gone=["/".join(key) for key in sorted(before) if not listing.may_have(*key)],
@@ -222,7 +227,7 @@ def find_unseen(
 
 
 def _by_name(manifest: Manifest) -> dict[tuple[str, str], InputEntry]:
-    """Return a dataset's input entries by source and path; the latest entry of each file counts."""
+    """Return a dataset's input entries by source and path; a file's last entry counts."""
     return {
         (entry.source, entry.path): entry
         for generation in manifest.generations
@@ -255,12 +260,12 @@ def file_crc32c(
     return tuple(stored_crc32c(split) for split in splits(file, input_format, split_bytes=size))
 
 
-def seen_files(
+def dataset_inputs(
     manifest: Manifest, *, output: AnyPath
 ) -> dict[tuple[str, str], tuple[int, int, str] | None]:
     """Return size, time and etag of each file that a dataset was made from, by source and path.
 
-    None stands for a file whose time and etag are not known.
+    The value is None if time and etag are unknown.
     """
     times = _times(manifest, output)
     return {
@@ -282,7 +287,7 @@ class _Seen:
 
 
 def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
-    """Read inputs.json; {} if it is missing.
+    """Return the entries of inputs.json; empty if the file is missing.
 
     Raises:
         DamageError: The file does not have the form that a run writes.
@@ -290,22 +295,22 @@ def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
     path = output / INPUTS
     if not path.exists():
         return []
-    told = read_json(path)
+    entries = read_json(path)
     advice = "restore it from a copy, or delete it: files are then compared by their content"
     with json_errors_explained(path, advice):
-        if not isinstance(told, list):
-            raise TypeError("it is no list")
-        for number, file in enumerate(told):
+        if not isinstance(entries, list):
+            raise TypeError("it is not a list")
+        for number, file in enumerate(entries):
             known = {key: value for key, value in file.items() if key != "from"}
             from_json(_Seen, known, where=f"file {number}")
             if not isinstance(file.get("from", ""), str):
-                raise ValueError(f"file {number}: from is no path")
-    files: list[dict[str, Any]] = told
-    return files
+                raise ValueError(f"file {number}: from is not a path")
+    found: list[dict[str, Any]] = entries
+    return found
 
 
 def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[int, str]]:
-    """Return mtime and etag of the files that the dataset was made from, where recorded.
+    """Return mtime and etag of the files that the dataset was made from, as far as recorded.
 
     inputs.json is written before the manifest, so entries of a run that was killed in between do
     not count.
@@ -320,7 +325,7 @@ def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[i
 
 
 def _both_shown(name: str, now: Any, before: Any) -> tuple[str, str]:
-    """Return two values of an option in the flag's notation; for bounds, only those that differ."""
+    """Return two values of an option as its flag writes them; only the bounds that differ."""
     if name == "quality" and isinstance(now, dict) and isinstance(before, dict):
         one, other = now["profiles"], before["profiles"]
         if one == other:  # another version may have other bounds for the same profile
@@ -332,7 +337,7 @@ def _both_shown(name: str, now: Any, before: Any) -> tuple[str, str]:
 
 
 def _bounds(languages: Mapping[str, Sequence[Mapping[str, Any]]]) -> dict[str, float]:
-    """Return the bounds of profiles by the names that --threshold uses for them."""
+    """Return the bounds of profiles by their names in --threshold."""
     return {
         f"{'' if language == EVERY_LANGUAGE else f'{language}:'}{bound['profile']}.{name}": value
         for language, profiles in languages.items()

@@ -1,8 +1,9 @@
-"""The ledger: a list of the files of the next generation, written before the generation is made.
+"""The ledger: lists the files of the next generation before the generation is made.
 
-The ledger exists from the moment a generation's files are chosen until the manifest contains the
-generation. A run after a crash first makes exactly that generation, whatever has arrived meanwhile,
-so every file belongs to one generation. Only the holder of the dataset's lock writes the ledger.
+The ledger exists from the moment when a generation's files are chosen until the manifest contains
+the generation. After a crash, the next run first makes exactly this generation, even if more files
+have arrived, so every file belongs to one generation. Only the process that holds the dataset's
+lock writes the ledger.
 """
 
 from collections.abc import Sequence
@@ -20,7 +21,7 @@ NAME = "ledger.json"
 
 @dataclass(frozen=True, kw_only=True)
 class LedgerEntry:
-    """A generation that is being made."""
+    """A generation that was started."""
 
     number: int
     """The number of the manifest that will contain the generation."""
@@ -29,7 +30,7 @@ class LedgerEntry:
 
     def __post_init__(self) -> None:
         if self.number < 1:
-            raise ValueError(f"number is {self.number}, of no manifest")
+            raise ValueError(f"number is {self.number}; manifests begin at 1")
 
     @property
     def files(self) -> list[InputFile]:
@@ -43,7 +44,7 @@ class Ledger:
 
     output: AnyPath
 
-    def open_entry(self, number: int) -> LedgerEntry | None:
+    def unfinished_entry(self, number: int) -> LedgerEntry | None:
         """Return the generation that was started but is not in the manifest yet.
 
         Args:
@@ -60,21 +61,22 @@ class Ledger:
             _ = entry.files
         except ValueError as error:
             raise DamageError(
-                f"{path} is damaged ({error}). It names the files of the generation that was being "
-                "made. Delete it: those files count as new again, and what was mapped is kept"
+                f"{path} is damaged ({error}). It names the files of a generation that was "
+                "started. Delete it: those files then count as new again, and their segments are "
+                "kept"
             ) from error
         if entry.number > number:
             return entry
         self.close()  # the last run was killed after writing the manifest
         return None
 
-    def name(self, number: int, files: Sequence[InputFile]) -> LedgerEntry:
-        """Record that the manifest with a number will have a generation of these files."""
+    def start(self, number: int, files: Sequence[InputFile]) -> LedgerEntry:
+        """Write that the manifest with a number will have a generation of these files."""
         inputs = sorted(files, key=lambda file: file.name)
         entry = LedgerEntry(number=number, inputs=tuple(map(asdict, inputs)))
         write_json(self.output / NAME, seal(entry))
         return entry
 
     def close(self) -> None:
-        """Delete the entry, because its generation is in the manifest."""
+        """Delete the ledger; its generation is in the manifest, or was given up."""
         (self.output / NAME).unlink(missing_ok=True)

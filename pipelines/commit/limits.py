@@ -1,11 +1,11 @@
-"""The limits that a run checks after its map: unreadable records, and documents that are left."""
+"""Checks after the stage `map`: few enough unreadable records, and at least one document."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from pipelines.commit.account import expected_account, mapped
+from pipelines.commit.account import expected_account, segment_tallies
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.unreadable import UnreadableSource
 from pipelines.process.processor import ProcessRecord
@@ -26,18 +26,18 @@ _REASONS = 3
 """The number of reasons for which a message names the flags."""
 
 _FLAGS = {
-    "language": "--languages keeps other ones, or all",
+    "language": "--languages selects the languages to keep, or all",
     "language-score": "--language-threshold sets the lowest score",
     "too-short": "--min-chars sets the fewest characters of a document",
-    "contaminated": "--decontaminate names the texts that they share words with",
-    "url-blocklist": "--url-blocklist names their addresses",
+    "contaminated": "--decontaminate names the benchmarks that they overlap with",
+    "url-blocklist": "--url-blocklist blocks their addresses",
 }
-"""The option or rule behind each reason to drop a document."""
+"""For some reasons to drop a document, the flag that changes them."""
 
 
 @dataclass(frozen=True)
-class Losses:
-    """The share of the input that cannot be read."""
+class UnreadableShare:
+    """The part of the input that cannot be read."""
 
     reasons: Counter[str]
     """The number of unreadable records, by reason."""
@@ -52,31 +52,31 @@ class Losses:
         return max(self.records, self.bytes)
 
 
-def losses_of(records: Iterable[ProcessRecord]) -> Losses:
-    """Return the losses of a run; the point where a file is cut off does not count as a record.
+def unreadable_share(records: Iterable[ProcessRecord]) -> UnreadableShare:
+    """Return the unreadable share of a run's input; the cut end of a file is not a record.
 
     Args:
-        records: The records of all items of the map.
+        records: The records of all items of `map`.
     """
     items = [*records]
     splits = [split for item in items for split in item.splits]
     cut = Counter(split.cut for split in splits if split.cut)
     reasons: Counter[str] = Counter()
     rows = 0
-    for _, tally in mapped(items):
+    for _, tally in segment_tallies(items):
         rows += tally.rows
         if tally.verdict == QUARANTINED:
             reasons[tally.reason] += tally.rows
     reasons, rows = reasons - cut, rows - cut.total()
     lost = sum(split.unread_bytes for split in splits)
     all_bytes = sum(split.bytes for split in splits)
-    return Losses(reasons, reasons.total() / max(1, rows), lost / max(1, all_bytes))
+    return UnreadableShare(reasons, reasons.total() / max(1, rows), lost / max(1, all_bytes))
 
 
-def unread_sources(records: Iterable[ProcessRecord]) -> set[str]:
+def unreadable_sources(records: Iterable[ProcessRecord]) -> set[str]:
     """Return the sources that have records but no readable one."""
     verdicts: dict[str, set[str]] = {}
-    for source, tally in mapped(records):
+    for source, tally in segment_tallies(records):
         if tally.rows:
             verdicts.setdefault(source, set()).add(tally.verdict)
     return {source for source, found in verdicts.items() if found == {QUARANTINED}}
@@ -93,8 +93,8 @@ def check_rejects(
     """Check that not too many records are unreadable.
 
     Args:
-        records: The records of all items of the map.
-        files: The input files; empty for a pipeline of transforms, whose records are unknown.
+        records: The records of all items of `map`.
+        files: The input files; empty for a custom pipeline, whose files are unknown.
         corpora: The corpus of each source.
         most: The largest share of records, and of bytes, that may be unreadable.
         folder: The folder of the segments.
@@ -102,20 +102,20 @@ def check_rejects(
     Raises:
         UserError: The share of unreadable records is larger; the message shows one of the records.
     """
-    losses = losses_of(records)
-    if losses.rate <= most:
+    share = unreadable_share(records)
+    if share.rate <= most:
         return
-    reasons = losses.reasons.most_common()
+    reasons = share.reasons.most_common()
     counts = ", ".join(f"{rows:,} {reason}" for reason, rows in reasons)
     paths = {file.name: file.path for file in files}
     example = ""
     if paths:
         example = _example(records, reasons[0][0], corpora=corpora, paths=paths, folder=folder)
     raise UserError(
-        f"{100 * losses.records:.2f} % of the records, with {100 * losses.bytes:.2f} % of the "
-        f"bytes, cannot be read ({counts}), more than --max-reject-rate {most:g} allows. {example}"
-        f"Correct the input, or allow more, and run the same command again. The first bytes of all "
-        f"of them are in {folder}/*.rejects (Arrow files)"
+        f"{100 * share.records:.2f} % of the records, with {100 * share.bytes:.2f} % of the bytes, "
+        f"cannot be read ({counts}), more than --max-reject-rate {most:g} allows. {example}Correct "
+        "the input, or allow more, and run the same command again. The first bytes of these "
+        f"records are in {folder}/*.rejects (Arrow files)"
     )
 
 
@@ -141,7 +141,7 @@ def _example(
 def _rejected(
     segment: Segment, reason: str, *, folder: AnyPath
 ) -> list[tuple[str, Record | Damage]]:
-    """Return a segment's records that were rejected for a reason, in order, each with its file."""
+    """Return some records of a segment that were rejected for a reason, each with its file."""
     table = open_table(folder / f"{segment.stem}.rejects").sort_by(
         [(name, "ascending") for name in ("path", "position")]
     )
@@ -159,7 +159,7 @@ def check_kept(records: Sequence[ProcessRecord], rules: Iterable[Rule]) -> None:
     """Check that at least one document is left.
 
     Args:
-        records: The records of all items of the map.
+        records: The records of all items of `map`.
         rules: The quality rules of the run.
 
     Raises:
@@ -174,8 +174,8 @@ def check_kept(records: Sequence[ProcessRecord], rules: Iterable[Rule]) -> None:
     hints = {**_FLAGS, **{rule.reason: _hint(rule) for rule in reversed([*rules])}}
     named = [hints[reason] for reason, _ in reasons.most_common(_REASONS) if reason in hints]
     raise UserError(
-        f"no document is left of this input ({counts or 'it holds no record'}): "
-        f"{'; '.join(named) or 'look at the options of the corpus'}"
+        f"no document of this input is left ({counts or 'it has no records'}): "
+        f"{'; '.join(named) or 'check the options of the corpus'}"
     )
 
 

@@ -1,7 +1,7 @@
-"""How a dataset was made: its thresholds and options, read from its manifest and report.json.
+"""The thresholds and options that a dataset was made with, read from manifest and report.json.
 
-The manifest holds the options that determine the bytes, with fingerprints instead of files. The
-paths of those files are in report.json, which describes the run.
+The manifest has the options that determine the bytes, with fingerprints instead of files. The paths
+of these files are in report.json, which describes the run.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -38,7 +38,7 @@ _REPORT = "report.json"
 
 @dataclass(frozen=True, kw_only=True)
 class Thresholds:
-    """The options that decide whether a text is kept, given its language and metrics."""
+    """The options that decide by language and metrics whether a text is kept."""
 
     languages: frozenset[str] | None
     """The languages to keep; None keeps all languages."""
@@ -48,7 +48,7 @@ class Thresholds:
     labels: Labels = LANGUAGES
     """The labels of the language model; None if they are not recorded."""
 
-    def wants(self, language: str) -> bool:
+    def keeps_language(self, language: str) -> bool:
         """Return whether texts in a language are kept."""
         return self.languages is None or language in self.languages
 
@@ -78,8 +78,8 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
     quality = options.get("quality")
     if quality is None:
         raise UserError(
-            "The manifest has no quality rules, as after a pipeline of transforms: other bounds "
-            "can be tried on what a command such as python -m pipelines.text has made."
+            "The manifest has no quality rules, as after a custom pipeline: other bounds can only "
+            "be tried on datasets that a command such as python -m pipelines.text made."
         )
     measured = bounds_as_written(quality["bounds"])
     labels = _labels(options)
@@ -88,14 +88,15 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
         profiles = parse_selection(quality["profiles"], measured, labels)
     except UserError as error:
         raise UserError(
-            f"{error} The dataset was made by a version whose profiles were others: build it again."
+            f"{error} The dataset was made by a version with other profiles: build it again."
         ) from error
     before = merge_selections(profiles, recorded_bounds(options))
     try:
         selection = with_overrides(before, overrides, labels)
     except UserError as error:
         raise UserError(
-            f"{error} The run measured {_measured(before)}; other profiles need the texts again."
+            f"{error} The run measured {_measured(before)}; other profiles must read the texts "
+            "again."
         ) from error
     _check_exact(before, selection)
     return Thresholds(
@@ -107,7 +108,7 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
 
 
 def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
-    """Return the languages that a list of names selects; None for all languages.
+    """Return the languages that a list of names selects; None for all.
 
     Raises:
         UserError: A name is not one of the labels.

@@ -1,7 +1,7 @@
-"""The share of a run's tokens that represent text the tokenizer cannot spell.
+"""The unknown tokens of a run, which represent text that the tokenizer cannot spell.
 
-The share covers all documents that passed the rules, before duplicates are dropped, so that it does
-not depend on how the input was split.
+They are counted in all documents that passed the rules, before duplicates are dropped, so that the
+numbers do not depend on how the input was split.
 """
 
 from collections import Counter
@@ -13,8 +13,8 @@ from pipelines.report.write import PAGE
 Unknown = Mapping[str, Mapping[str, Mapping[str, int]]]
 """The numbers `tokens` and `unknown`, by source and language."""
 
-_MOST = 0.01
-"""The share of unknown tokens above which the tokenizer does not suit the text."""
+_MAX_SHARE = 0.01
+"""The share of unknown tokens above which a run warns."""
 
 _MAX_WARNINGS = 5
 
@@ -47,7 +47,7 @@ def unknown_warnings(unknown: Unknown) -> Iterator[str]:
         (-counts["unknown"], source, language, counts["tokens"])
         for source, languages in unknown.items()
         for language, counts in languages.items()
-        if counts["unknown"] > _MOST * counts["tokens"]
+        if counts["unknown"] > _MAX_SHARE * counts["tokens"]
     )
     for minus, source, language, tokens in many[:_MAX_WARNINGS]:
         of = f"{source}, language {language}" if language else source

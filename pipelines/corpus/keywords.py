@@ -44,7 +44,7 @@ def options_of_call(
     words = [word for name, value in values.items() for word in _words(name, value, known)]
     if runner_flags:
         words += ["--", *runner_flags]
-    return options_class.parse(words, f"python -m {module}", behind='into runner_flags=["--…"]')
+    return options_class.parse(words, f"python -m {module}", place='into runner_flags=["--…"]')
 
 
 def _words(name: str, value: Any, known: Mapping[str, "Field[Any]"]) -> Iterator[str]:

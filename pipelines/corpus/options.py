@@ -15,7 +15,7 @@ from typing import Any, Self
 from pipelines.corpus.clean_level import parse_levels
 from pipelines.corpus.foreign_flags import FOREIGN_FLAGS
 from pipelines.corpus.part import parse_part
-from pipelines.execute.flags import BEHIND, beam_flags, refuse_unknown
+from pipelines.execute.flags import ON_COMMAND_LINE, beam_flags, refuse_unknown
 from pipelines.read.input_format import REJECT, REMOVE, REPLACE
 from shards.commands import flags
 from shards.commands.command import Command
@@ -259,20 +259,20 @@ class Options(Command):
     """Flags for Beam; without any, processes of this machine do the work."""
 
     @classmethod
-    def parse(cls, words: Sequence[str], program: str, *, behind: str = BEHIND) -> Self:
+    def parse(cls, words: Sequence[str], program: str, *, place: str = ON_COMMAND_LINE) -> Self:
         """Return the options of a command line; unknown flags are passed to Beam.
 
         Args:
             words: The command line.
             program: The name of the command.
-            behind: The place for flags that only the runner knows, for messages.
+            place: The place for flags that only the runner knows, for messages.
 
         Raises:
             UserError: A value is invalid, or a flag is unknown to the corpus and to Beam.
         """
         end = words.index("--") if "--" in words else len(words)
         parser = cls.parser(program)
-        refuse_unknown(parser, words[:end], behind=behind)
+        refuse_unknown(parser, words[:end], place=place)
         known, rest = parser.parse_known_args(words[:end])
         beam_args = tuple(beam_flags([*rest, *words[end:]]))
         return cls(**options_of(cls, vars(known)), beam_args=beam_args)

@@ -133,7 +133,12 @@ class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
     """
 
     def __init__(
-        self, *, source: str = ROWS, id: str | Sequence[str] = (), group: str = "", seed: int = 0
+        self,
+        *,
+        source: str = ROWS,
+        id: str | Sequence[str] = (),
+        group: str = "",
+        seed: int = 0,
     ) -> None:
         """Create the transform.
 

@@ -238,7 +238,7 @@ def size_histogram(sizes: np.ndarray) -> dict[str, int]:
 
 
 def signature_table(documents: HashedDocuments, mask: np.ndarray) -> pa.Table:
-    """Return the hashes of the documents that are not masked as SIGNATURES; they are distinct."""
+    """Return a table of SIGNATURES with the hashes of the documents that the mask leaves."""
     rows = np.flatnonzero(~mask)
     high, low = documents.high[rows], documents.low[rows]
     ranked = np.lexsort((low, high))

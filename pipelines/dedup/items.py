@@ -6,7 +6,7 @@
     drops   reads a range of the order of all .drops files; writes .drops, each document once
 
 An item's files are named after it and are in the folder of its stage under .work; "stage/name"
-refers to them. The item's record is written last; an item whose record exists is done.
+refers to them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -53,8 +53,6 @@ from pipelines.segments.index import SegmentIndex, load_index
 from shards.manifest import WORK, TableEntry
 from shards.paths import join_checked as path_within
 from shards.range import Range
-from shards.records import seal
-from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 from shards.tables import write_entry
 
@@ -113,17 +111,21 @@ class DedupRecord:
     files: tuple[TableEntry, ...] = ()
     """The files for later stages."""
 
+    @property
+    def entries(self) -> tuple[TableEntry, ...]:
+        """The entries of all files."""
+        return *self.signatures, *self.files
 
-def prepare_dedup(output: AnyPath) -> Callable[[DedupItem], None]:
+
+def prepare_dedup(output: AnyPath) -> Callable[[DedupItem], DedupRecord]:
     """Return the function that runs the items of dedup for the dataset in `output`."""
     return partial(run_item, output)
 
 
-def run_item(output: AnyPath, item: DedupItem) -> None:
-    """Write the files of an item, then its record."""
-    files = _ItemFiles(output, load_index(output / WORK, item.segment_index), item)
-    record = _STAGES[item.stage](files)
-    write_json(output / WORK / item.stage / f"{item.name}.json", seal(record))
+def run_item(output: AnyPath, item: DedupItem) -> DedupRecord:
+    """Write the files of an item and return its record."""
+    index = load_index(output / WORK, item.segment_index)
+    return _STAGES[item.stage](_ItemFiles(output, index, item))
 
 
 @dataclass(frozen=True, slots=True)

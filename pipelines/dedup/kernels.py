@@ -1,7 +1,7 @@
 """The kernels that fold texts and sign them by MinHash: see exact.py and minhash.py.
 
-Texts are UTF-8, back to back in one array, and nothing is decoded. Places in it are uint64: an
-index that may be negative costs a comparison for each byte.
+Texts are UTF-8, back to back in one array, and nothing is decoded. Places in it are uint64,
+because an index that may be negative costs a comparison per byte.
 """
 # ruff: noqa: PLR1714, PLR2004  bytes of UTF-8; sets of them compile slowly
 
@@ -12,7 +12,7 @@ import numpy as np
 from pipelines.compiled import kernel
 
 KINDS = np.zeros(256, np.uint8)
-"""The class of each byte in `fold`: a space (1), perhaps its first byte (2), neither (0)."""
+"""The class of each byte in `fold`: a space (1), perhaps the first byte of one (2), neither (0)."""
 
 KINDS[[code for code in range(128) if chr(code).isspace()]] = 1
 KINDS[[0xC2, 0xE1, 0xE2, 0xE3]] = 2
@@ -21,24 +21,24 @@ _EMPTY = np.uint32(2**32 - 1)
 
 
 class MinhashTables(NamedTuple):
-    """Lookup tables of minhash.py."""
+    """The lookup tables of minhash.py."""
 
     word_bytes: np.ndarray
-    """uint8[256], what each byte is taken for where texts are words."""
+    """uint8[256], the byte that replaces each byte of a text of words."""
     powers: np.ndarray
-    """uint64[n], of the base of a word's polynomial, from its first power on."""
+    """uint64[n], the powers of the base of a word's polynomial, from the first on."""
     inverses: np.ndarray
-    """uint64[n], of the inverse of that base, from 1 on."""
+    """uint64[n], the powers of the inverse of that base, from 1 on."""
     probes: np.ndarray
-    """int64[slots, slots], where each slot looks for a value, in order."""
+    """int64[slots, slots], the slots where each empty slot looks for a value, in order."""
     slot_factors: np.ndarray
     """uint64[slots]."""
     band_salts: np.ndarray
     """uint64[bands]."""
 
 
-class Numbers(NamedTuple):
-    """The factors of minhash.py, uint64, and the most characters of a piece."""
+class Factors(NamedTuple):
+    """The factors of minhash.py, uint64, and the maximum number of characters of a piece."""
 
     unit: np.uint64
     pair: np.uint64
@@ -49,7 +49,7 @@ class Numbers(NamedTuple):
 
 
 class MinhashScratch(NamedTuple):
-    """Memory for the results of one piece."""
+    """Buffers for one piece of a text."""
 
     sums: np.ndarray
     """uint64[n], for n of MinhashTables."""
@@ -65,14 +65,14 @@ class MinhashScratch(NamedTuple):
 def fold(
     data: np.ndarray, offsets: np.ndarray, kinds: np.ndarray, folded: np.ndarray, ends: np.ndarray
 ) -> None:
-    """Write texts with every run of white space made one space, and none at their ends.
+    """Write texts with each run of white space replaced by one space, and none at the ends.
 
     Args:
         data: The texts, uint8[m].
-        offsets: Where each of them begins, and where the last one ends, int64[n + 1].
+        offsets: The places where each text begins and the last one ends, int64[n + 1].
         kinds: uint8[256], KINDS.
         folded: uint8[m + 1], for the folded texts.
-        ends: int64[n], for the places where these end.
+        ends: int64[n], for the places where the folded texts end.
     """
     one, two = np.uint64(1), np.uint64(2)
     end = np.uint64(0)
@@ -120,7 +120,7 @@ def sign(  # noqa: PLR0913, PLR0917  what is looked up, worked on, and written
     folded: np.ndarray,
     ends: np.ndarray,
     tables: MinhashTables,
-    numbers: Numbers,
+    numbers: Factors,
     scratch: MinhashScratch,
     bands: np.ndarray,
     slots: np.ndarray,
@@ -130,7 +130,7 @@ def sign(  # noqa: PLR0913, PLR0917  what is looked up, worked on, and written
 
     Args:
         folded: The texts, uint8[m].
-        ends: Where each of them ends, int64[n].
+        ends: The place where each text ends, int64[n].
         tables: Lookup tables.
         numbers: Factors.
         scratch: Memory.
@@ -157,7 +157,7 @@ def sign(  # noqa: PLR0913, PLR0917  what is looked up, worked on, and written
 
 @kernel
 def _by_characters(folded: np.ndarray, start: np.uint64, end: np.uint64) -> bool:
-    """Return whether a text is a sequence of characters, by the first bytes of its characters."""
+    """Return whether a text counts as characters, judging by the first bytes of its characters."""
     one, two = np.uint64(1), np.uint64(2)
     inside = np.int64(0)
     wide = np.int64(0)
@@ -181,7 +181,7 @@ def _by_characters(folded: np.ndarray, start: np.uint64, end: np.uint64) -> bool
 
 @kernel
 def _piece_end(folded: np.ndarray, start: np.uint64, end: np.uint64, piece: np.uint64) -> np.uint64:
-    """Return where a piece of a text ends: after a number of characters, or where the text does."""
+    """Return the end of a piece of a text: after `piece` characters, or at the end of the text."""
     left = piece
     while left and start < end:
         step = min(left, end - start)
@@ -198,7 +198,7 @@ def _piece_end(folded: np.ndarray, start: np.uint64, end: np.uint64, piece: np.u
 def _character_units(
     folded: np.ndarray, start: np.uint64, end: np.uint64, factor: np.uint64, units: np.ndarray
 ) -> np.uint64:
-    """Write the units of a piece that is characters, and return how many there are."""
+    """Write the units of a piece of characters, and return their number."""
     one, two, three = np.uint64(1), np.uint64(2), np.uint64(3)
     low = np.uint64(0x3F)
     num = np.uint64(0)
@@ -238,10 +238,10 @@ def _word_units(
     factor: np.uint64,
     scratch: MinhashScratch,
 ) -> np.uint64:
-    """Write the units of a piece that is words, and return how many there are.
+    """Write the units of a piece of words, and return their number.
 
-    The sum of the polynomial is kept where a word begins or ends, so that no branch depends on the
-    text: where words end cannot be guessed by a processor.
+    The sum of the polynomial is stored where words begin and end, so that no branch depends on the
+    text: a processor cannot predict where words end.
     """
     zero, one = np.uint64(0), np.uint64(1)
     sums, places, powers = scratch.sums, scratch.places, tables.powers
@@ -267,8 +267,8 @@ def _word_units(
 
 
 @kernel
-def _add_grams(units: np.ndarray, num: np.uint64, numbers: Numbers, least: np.ndarray) -> None:
-    """Add the hash of every five consecutive units to the least values of the slots."""
+def _add_grams(units: np.ndarray, num: np.uint64, numbers: Factors, least: np.ndarray) -> None:
+    """Lower the smallest values of the slots by the hashes of all 5-grams of units."""
     one, high = np.uint64(1), np.uint64(32)
     num_slots = np.uint64(len(least))
     if num < np.uint64(5):
@@ -287,7 +287,7 @@ def _add_grams(units: np.ndarray, num: np.uint64, numbers: Numbers, least: np.nd
 
 @kernel
 def _write(least: np.ndarray, tables: MinhashTables, bands: np.ndarray, slots: np.ndarray) -> bool:
-    """Write the signature of a text with these least values, and return whether it has any."""
+    """Write the signature of a text given its smallest values; return False if it has none."""
     smallest = _EMPTY
     for value in least:
         smallest = min(smallest, value)

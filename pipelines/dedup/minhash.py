@@ -21,21 +21,23 @@ from pipelines.dedup import kernels
 from pipelines.dedup.exact import FoldedTexts
 
 NUM_BANDS = 14
-ROWS = 8
-NUM_SLOTS = NUM_BANDS * ROWS
+ROWS_PER_BAND = 8
+NUM_SLOTS = NUM_BANDS * ROWS_PER_BAND
 
 PIECE_CHARACTERS = 32_768
 """A longer text is processed in pieces; the few grams that span a seam are left out."""
 
 _U64 = np.uint64
 # Odd numbers without structure: digits of pi, e, the golden ratio, the roots of 2, 3, 5 and 7.
-_UNIT = _U64(0x243F6A8885A308D3)
-_PAIR = _U64(0xB7E151628AED2A6B)
-_QUAD = _U64(0x9E3779B97F4A7C15)
-_LAST = _U64(0x6A09E667F3BCC909)
-_MIX = _U64(0xBB67AE8584CAA73B)
+FACTORS = kernels.Factors(
+    unit=_U64(0x243F6A8885A308D3),
+    pair=_U64(0xB7E151628AED2A6B),
+    quad=_U64(0x9E3779B97F4A7C15),
+    last=_U64(0x6A09E667F3BCC909),
+    mix=_U64(0xBB67AE8584CAA73B),
+    piece=_U64(PIECE_CHARACTERS),
+)
 _BYTE = 0x3C6EF372FE94F82B
-_INVERSE = pow(_BYTE, -1, 2**64)
 _SLOT_SALT = _U64(0xA54FF53A5F1D36F1)
 
 
@@ -75,21 +77,26 @@ _WORD_BYTES = bytes(
 non-ASCII characters stay, any other byte becomes a space."""
 
 
+def lookup_tables(num_bytes: int) -> kernels.MinhashTables:
+    """Return the lookup tables for pieces of at most this many bytes."""
+    probes = _numbers(NUM_SLOTS * NUM_SLOTS, _SLOT_SALT).reshape(NUM_SLOTS, NUM_SLOTS)
+    return kernels.MinhashTables(
+        word_bytes=np.array([*_WORD_BYTES], np.uint8),
+        powers=_powers(_BYTE, num_bytes + 1)[1:],
+        inverses=_powers(pow(_BYTE, -1, 2**64), num_bytes),
+        probes=np.argsort(probes, axis=1, kind="stable"),
+        slot_factors=_numbers(NUM_SLOTS, FACTORS.pair) | _U64(1),
+        band_salts=_numbers(NUM_BANDS, FACTORS.last),
+    )
+
+
 class MinHasher:
     """Computes the signatures of texts, in buffers that it reuses."""
 
     def __init__(self) -> None:
         """Make the lookup tables and the buffers."""
         capacity = 4 * PIECE_CHARACTERS  # in UTF-8
-        self._tables = kernels.MinhashTables(
-            word_bytes=np.array([*_WORD_BYTES], np.uint8),
-            powers=_powers(_BYTE, capacity + 1)[1:],
-            inverses=_powers(_INVERSE, capacity),
-            probes=_PROBES,
-            slot_factors=_SLOT_FACTORS,
-            band_salts=_BAND_SALTS,
-        )
-        self._numbers = kernels.Numbers(_UNIT, _PAIR, _QUAD, _LAST, _MIX, _U64(PIECE_CHARACTERS))
+        self._tables = lookup_tables(capacity)
         self._scratch = kernels.MinhashScratch(
             sums=np.empty(capacity + 1, _U64),
             places=np.empty(capacity + 1, np.int64),
@@ -103,7 +110,7 @@ class MinHasher:
         bands = np.zeros((num, NUM_BANDS), _U64)
         slots = np.zeros((num, NUM_SLOTS), np.uint8)
         signed = np.empty(num, bool)
-        constant = self._tables, self._numbers, self._scratch
+        constant = self._tables, FACTORS, self._scratch
         kernels.sign(texts.data, texts.ends, *constant, bands, slots, signed)
         return Signatures(bands, slots, signed)
 
@@ -115,7 +122,7 @@ def _powers(base: int, num: int) -> np.ndarray:
     return np.cumprod(factors, dtype=_U64)
 
 
-def _mixed(values: np.ndarray) -> np.ndarray:
+def mix(values: np.ndarray) -> np.ndarray:
     """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value."""
     values = (values ^ (values >> _U64(30))) * _U64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> _U64(27))) * _U64(0x94D049BB133111EB)
@@ -125,12 +132,4 @@ def _mixed(values: np.ndarray) -> np.ndarray:
 
 def _numbers(num: int, salt: np.uint64) -> np.ndarray:
     """Return fixed random numbers, uint64[num]."""
-    return _mixed(np.arange(1, num + 1, dtype=_U64) * _QUAD + salt)
-
-
-_SLOT_FACTORS = _numbers(NUM_SLOTS, _PAIR) | _U64(1)
-_BAND_SALTS = _numbers(NUM_BANDS, _LAST)
-_PROBES = np.argsort(
-    _numbers(NUM_SLOTS * NUM_SLOTS, _SLOT_SALT).reshape(NUM_SLOTS, NUM_SLOTS), axis=1, kind="stable"
-)
-"""For each slot, all slots in the order in which an empty slot looks for a value."""
+    return mix(np.arange(1, num + 1, dtype=_U64) * FACTORS.quad + salt)

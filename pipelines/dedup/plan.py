@@ -6,7 +6,7 @@ drops        lists the documents to drop by order, each once
 """
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +92,13 @@ class DedupPlan:
         if self._dedup == "none" or not self._index.segments:
             return DedupResult()
         bands = [EXACT_HASH, *(range(NUM_BANDS) if self._near else ())]
-        items = [item for band in bands for item in self._items_of(band)]
+        items = [
+            item
+            for band in bands
+            for item in self._items(
+                "dedup", self._ranges(band), band=band, threshold=self._threshold
+            )
+        ]
         records = yield from self._run_items(items)
         pairs = [*zip(items, records.items(), strict=True)]
         exact = [record for item, (_, record) in pairs if item.band == EXACT_HASH]
@@ -117,28 +123,22 @@ class DedupPlan:
             figures=figures,
         )
 
-    def _item(self, stage: str, **settings: Any) -> DedupItem:
-        """Return an item, whose name is a hash of its settings."""
-        name = item_name(self._index.name, stage, settings)
-        return DedupItem(name=name, stage=stage, segment_index=self._index.name, **settings)
+    def _items(self, stage: str, ranges: int, **settings: Any) -> list[DedupItem]:
+        """Return an item for each range of a stage; its name is a hash of its settings."""
+        items = []
+        for index in range(ranges):
+            of_item = {"index": index, "ranges": ranges, **settings}
+            name = item_name(self._index.name, stage, of_item)
+            items.append(
+                DedupItem(name=name, stage=stage, segment_index=self._index.name, **of_item)
+            )
+        return items
 
     def _run_items(self, items: Sequence[DedupItem]) -> Plan[Records]:
         """Yield the items of one stage, and return their records by reference."""
         name = items[0].stage
         records = yield Stage(name, items)
         return {f"{name}/{item.name}": records[item.name] for item in items}
-
-    def _items_of(self, band: int) -> Iterator[DedupItem]:
-        """Yield the items of the text hash or of a band."""
-        ranges = self._ranges(band)
-        for index in range(ranges):
-            yield self._item(
-                "dedup",
-                index=index,
-                ranges=ranges,
-                band=band,
-                threshold=self._threshold,
-            )
 
     def _ranges(self, band: int) -> int:
         """Return the number of ranges of the text hash or of the hash of a band."""
@@ -155,24 +155,15 @@ class DedupPlan:
             return {}
         candidates = sum(record.candidates for record in near.values())
         ranges = num_ranges(candidates, rows_per_item=CANDIDATES_PER_ITEM)
-        settings = {"ranges": ranges, "threshold": self._threshold, "inputs": inputs}
-        return (
-            yield from self._run_items(
-                [self._item("known", index=index, **settings) for index in range(ranges)]
-            )
-        )
+        items = self._items("known", ranges, threshold=self._threshold, inputs=inputs)
+        return (yield from self._run_items(items))
 
     def _drops(self, found: Records) -> Plan[Records]:
         """Yield the items that write the final drop files, and return their records."""
         inputs = tuple(name for name, record in found.items() if record.drops)
         rows = sum(record.drops for record in found.values())
         ranges = num_ranges(rows, rows_per_item=DROPS_PER_ITEM)
-        settings = {"ranges": ranges, "inputs": inputs}
-        return (
-            yield from self._run_items(
-                [self._item("drops", index=index, **settings) for index in range(ranges)]
-            )
-        )
+        return (yield from self._run_items(self._items("drops", ranges, inputs=inputs)))
 
     def _slot_ranges(self, near: Iterable[DedupRecord], drops: Iterable[DedupRecord]) -> int:
         """Return the number of ranges of the order for the slots tables."""

@@ -40,6 +40,8 @@ CANDIDATES = pa.schema(
 """A file of candidates, sorted by all columns: new documents by segment and slot_row, each with the
 order and the generation (its place in the segment index) of the earlier document to compare."""
 
+Generations = Sequence[PreviousGeneration]
+
 CANDIDATES_AT_ONCE = 2_000_000
 """The number of candidates that are compared at once: 0.2 GB."""
 
@@ -110,12 +112,7 @@ def _matches(
 
 
 def seen_texts(
-    output: AnyPath,
-    previous: Sequence[PreviousGeneration],
-    within: Range,
-    *,
-    high: np.ndarray,
-    low: np.ndarray,
+    output: AnyPath, previous: Generations, within: Range, *, high: np.ndarray, low: np.ndarray
 ) -> np.ndarray:
     """Return the mask (bool[n]) of the text hashes that a previous generation has.
 
@@ -130,7 +127,7 @@ def seen_texts(
 
 
 def erased_texts(
-    output: AnyPath, previous: Sequence[PreviousGeneration], *, high: np.ndarray, low: np.ndarray
+    output: AnyPath, previous: Generations, *, high: np.ndarray, low: np.ndarray
 ) -> np.ndarray:
     """Return the mask (bool[n]) of the hashes of texts that were erased from the dataset.
 
@@ -146,7 +143,7 @@ def erased_texts(
 
 
 def _texts_found(
-    output: AnyPath, previous: Sequence[PreviousGeneration], within: Range, high: np.ndarray
+    output: AnyPath, previous: Generations, within: Range, high: np.ndarray
 ) -> pa.Table:
     """Return the rows of the exact tables whose first half of the hash is one of `high`."""
     tables = _tables(output, [generation.exact for generation in previous], within)
@@ -174,12 +171,7 @@ def _are_among(found: pa.Table, high: np.ndarray, low: np.ndarray) -> np.ndarray
 
 
 def seen_hashes(
-    output: AnyPath,
-    previous: Sequence[PreviousGeneration],
-    band: int,
-    within: Range,
-    *,
-    hashes: np.ndarray,
+    output: AnyPath, previous: Generations, band: int, within: Range, *, hashes: np.ndarray
 ) -> SeenHashes:
     """Return those of some hashes of a band that a previous generation has.
 
@@ -262,7 +254,7 @@ class PreviousPairs:
     def similar(
         self,
         output: AnyPath,
-        previous: Sequence[PreviousGeneration],
+        previous: Generations,
         slots: Sequence[AnyPath],
         *,
         threshold: float,
@@ -292,7 +284,7 @@ class PreviousPairs:
         return DocumentRefs(order, segment, slot_row)
 
     def _previous_slots(
-        self, output: AnyPath, previous: Sequence[PreviousGeneration], part: slice
+        self, output: AnyPath, previous: Generations, part: slice
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the slots (uint8[m, …]) of the earlier documents, and their pairs (int64[m]).
 

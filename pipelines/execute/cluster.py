@@ -37,12 +37,12 @@ def runner_name(flags: Sequence[str]) -> str:
 def with_defaults(flags: Sequence[str]) -> list[str]:
     """Return the flags, plus the flags that a job with several stages needs on Flink and Spark.
 
-    `environment_cache_millis`: without it Spark starts new Python workers for every step.
+    `environment_cache_millis`: Without it, Spark starts new Python workers for every step.
 
-    `execution_mode_for_batch`: in Flink's pipelined mode one process does nearly all items of a
-        stage, since the stage's plan hands them out before any other process is waiting.
+    `execution_mode_for_batch`: In Flink's pipelined mode one process does nearly all items of a
+    stage, since the stage's plan hands them out before any other process is waiting.
 
-    `sdk_worker_parallelism` is the number of processes that one Flink TaskManager may start. The
+    `sdk_worker_parallelism`: The number of processes that one Flink TaskManager may start. The
     TaskManager starts a process when a step of a slot requests one, and assigns processes in turn.
     By default one process serves all slots of a machine, which leaves all cores but one idle. With
     environment LOOPBACK workers are children of the driver, as many as the engine requests.

@@ -18,17 +18,17 @@ _THIS_MACHINE = {
 """The flags whose meaning is clear without Beam."""
 
 
-BEHIND = "behind --, as in: -- --checkpointing_interval=5000"
-"""The place of flags that only the runner knows on a command line, for messages."""
+ON_COMMAND_LINE = "after --, as in: -- --checkpointing_interval=5000"
+"""The place on a command line of flags that only the runner knows, for messages."""
 
 
-def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str) -> None:
+def refuse_unknown(parser: Parser, words: Sequence[str], *, place: str) -> None:
     """Refuse flags that neither a command nor Beam has; Beam is loaded only in unclear cases.
 
     Args:
         parser: The parser of the command.
         words: The words of the command line that the parser does not know.
-        behind: The place of flags that only the runner knows, for the message.
+        place: The place of flags that only the runner knows, for the message.
 
     Raises:
         UserError: There are unknown flags.
@@ -43,8 +43,8 @@ def refuse_unknown(parser: Parser, words: Sequence[str], *, behind: str) -> None
     parser.refuse(
         [flag for flag in strange if flag not in known],
         others=known,
-        more="Beam's Python SDK does not have it either; what only the runner knows goes "
-        f"{behind}.",
+        more="Beam's Python SDK does not have it either; flags that only the runner knows go "
+        f"{place}.",
     )
 
 

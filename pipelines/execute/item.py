@@ -12,27 +12,23 @@ from typing import Any
 
 from shards.errors import UserError
 from shards.memory import is_out_of_memory
-from shards.storage.remote import AnyPath
 
-DoItem = Callable[[Any], AnyPath | None]
-"""Runs one item and returns the path of its record, if the item leaves one."""
+RunItem = Callable[[Any], None]
+"""Runs one item."""
 
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def packed(prepare: Callable[[Any], Any], argument: Any) -> bytes:
-    """Return the argument from which `run_packed` makes the function that runs items."""
+    """Return the payload from which `run_packed` makes the function that runs items."""
     return pickle.dumps((prepare, argument))
 
 
-def run_packed(payload: bytes, item: Any) -> AnyPath | None:
+def run_packed(payload: bytes, item: Any) -> None:
     """Run an item with a function that is prepared once per process, since models load slowly.
 
     Engines may give a process several items at once, in threads; the threads take turns, because
     the function has buffers and memory for only one item.
-
-    Returns:
-        What the function returned.
 
     Raises:
         UserError: The item failed in a way that the user can fix, or ran out of memory. On this
@@ -41,7 +37,7 @@ def run_packed(payload: bytes, item: Any) -> AnyPath | None:
     """
     try:
         with _ONE_AT_A_TIME:
-            return _do_item_of(payload)(item)
+            _run_item_of(payload)(item)
     except Exception as error:
         if not is_out_of_memory(error):
             raise
@@ -59,7 +55,7 @@ def last_line(error: Exception) -> str:
 
 
 @lru_cache(maxsize=1)
-def _do_item_of(payload: bytes) -> DoItem:
+def _run_item_of(payload: bytes) -> RunItem:
     prepare, argument = pickle.loads(payload)
-    do_item: DoItem = prepare(argument)
-    return do_item
+    run_item: RunItem = prepare(argument)
+    return run_item

@@ -19,8 +19,8 @@ from pipelines.execute import beam
 _RUNNERS = ("FlinkRunner", "PortableRunner", "SparkRunner")
 
 
-def with_own_workers(flags: Sequence[str], *, runner: str) -> list[str]:
-    """Return flags that make an engine request workers from this process, if they name LOOPBACK.
+def with_loopback_workers(flags: Sequence[str], *, runner: str) -> list[str]:
+    """Return flags with which an engine requests workers from this process, if they say LOOPBACK.
 
     Args:
         flags: Beam's flags.
@@ -34,7 +34,7 @@ def with_own_workers(flags: Sequence[str], *, runner: str) -> list[str]:
 
 @cache
 def _pool() -> tuple[str, Any]:
-    """Return the address of this process's pool, and its server; Beam ends its workers at exit."""
+    """Return the address and the server of this process's pool; Beam ends its workers at exit."""
     return _Pool.start(use_process=True)
 
 
@@ -43,10 +43,12 @@ class _Pool(beam.worker_pool_main.BeamFnExternalWorkerPoolServicer):
 
     def StartWorker(self, start_worker_request: Any, _: Any) -> Any:
         """Start one worker process."""
-        asked = start_worker_request
+        request = start_worker_request
         command = f"from {__name__} import main; main()"
-        words = [sys.executable, "-c", command, asked.control_endpoint.url, asked.worker_id]
-        self._worker_processes[asked.worker_id] = subprocess.Popen(words, stdin=subprocess.DEVNULL)
+        words = [sys.executable, "-c", command, request.control_endpoint.url, request.worker_id]
+        self._worker_processes[request.worker_id] = subprocess.Popen(
+            words, stdin=subprocess.DEVNULL
+        )
         return beam.beam_fn_api_pb2.StartWorkerResponse()
 
 
@@ -54,9 +56,9 @@ def report_errors_once() -> None:
     """Keep Beam's workers in this process from printing errors that the driver also receives."""
     sdk_worker = vars(beam.sdk_worker)
     sdk_worker["print"] = lambda *_, **__: None
-    # A stream that the engine closed ends a job; if it breaks off early, the item's error explains
-    # it.
-    threading.excepthook = _tell
+    # The engine closes the stream at the end of a job; if it closes early, the error of the item
+    # explains why.
+    threading.excepthook = _print_unexpected
 
 
 def main() -> None:
@@ -70,6 +72,8 @@ def main() -> None:
         beam.SdkHarness(endpoint, worker_id=worker).run()
 
 
-def _tell(failed: threading.ExceptHookArgs, told: Any = threading.excepthook) -> None:
+def _print_unexpected(
+    failed: threading.ExceptHookArgs, default: Any = threading.excepthook
+) -> None:
     if not isinstance(failed.exc_value, beam.RpcError):
-        told(failed)
+        default(failed)

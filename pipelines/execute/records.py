@@ -15,7 +15,7 @@ RecordType = TypeVar("RecordType")
 
 
 def read_record(record_type: type[RecordType], path: AnyPath) -> RecordType:
-    """Return the record that a finished item left.
+    """Return the record of a finished item.
 
     Raises:
         DamageError: The file is missing, or is not a record of this type.

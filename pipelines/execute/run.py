@@ -12,10 +12,10 @@ from contextlib import contextmanager
 from types import FrameType
 
 from pipelines.execute import beam
+from pipelines.execute.job_store import JobStore
 from pipelines.execute.jobs import named_options, named_runner
 from pipelines.execute.loopback import report_errors_once
-from pipelines.execute.notes import Notes
-from pipelines.execute.progress import follow
+from pipelines.execute.progress import show_progress
 from pipelines.execute.runner import Runner
 from shards.errors import DamageError, UserError
 
@@ -29,30 +29,30 @@ class LocalRun:
 
 
 _LOCAL = "local"
-"""The name of the note with the LocalRun of a job that runs in this process."""
+"""The name of the LocalRun in the store of a job that runs in this process."""
 
 _ENCODED = re.compile(r"\[corpusmill ([A-Za-z0-9+/=]+)\]")
 _TYPES: dict[str, type[UserError]] = {"UserError": UserError, "DamageError": DamageError}
 
 
-def local_run(notes: Notes) -> LocalRun | None:
+def local_run(store: JobStore) -> LocalRun | None:
     """Return the run of a job in this process; None on an engine."""
-    local: LocalRun | None = notes.get(_LOCAL) if notes.are_here else None
+    local: LocalRun | None = store.get(_LOCAL) if store.is_local else None
     return local
 
 
 @contextmanager
-def reported(notes: Notes, *, to_driver: bool) -> Iterator[None]:
-    """Deliver an error of the block to the driver, although Beam changes errors on the way.
+def report_errors(store: JobStore, *, to_driver: bool) -> Iterator[None]:
+    """Pass an error of the block to the driver, although Beam changes errors on the way.
 
     Args:
-        notes: The notes of the job.
-        to_driver: Whether a command of this package runs the job, and therefore reads such errors.
+        store: The shared values of the job.
+        to_driver: Whether a command of this package runs the job and reads such errors.
     """
     try:
         yield
     except BaseException as error:
-        if local := local_run(notes):
+        if local := local_run(store):
             local.error = error
         elif isinstance(error, UserError) and to_driver:
             kind = "DamageError" if isinstance(error, DamageError) else "UserError"
@@ -74,13 +74,13 @@ def new_pipeline(runner: Runner, dataset: str) -> beam.Pipeline:
 
 
 def run_pipeline(
-    pipeline: beam.Pipeline, notes: Notes, runner: Runner, stages: Sequence[str]
+    pipeline: beam.Pipeline, store: JobStore, runner: Runner, stages: Sequence[str]
 ) -> None:
     """Run a job to its end, showing progress.
 
     Args:
         pipeline: The job, made by `new_pipeline`.
-        notes: The values that the job's parts share.
+        store: The shared values of the job.
         runner: The runner that the job runs on.
         stages: The names of the job's stages, in order.
 
@@ -88,13 +88,13 @@ def run_pipeline(
         UserError: A part of the job raised it, or the engine failed.
     """
     if not runner.local:
-        with follow(notes, stages):
+        with show_progress(store, stages):
             _run_on_engine(pipeline)
         return
     local = LocalRun(runner)
-    notes.put(_LOCAL, local)
+    store.put(_LOCAL, local)
     try:
-        with _interrupts_kept(local):
+        with _ctrl_c_kept(local):
             pipeline.run().wait_until_finish()
     except Exception:
         if local.error is None:
@@ -124,8 +124,8 @@ def _run_on_engine(pipeline: beam.Pipeline) -> None:
 
 
 @contextmanager
-def _interrupts_kept(local: LocalRun) -> Iterator[None]:
-    """Preserve a Ctrl-C in the block, because Beam turns one in a DoFn into a RuntimeError."""
+def _ctrl_c_kept(local: LocalRun) -> Iterator[None]:
+    """Keep a Ctrl-C in the block as the error, because Beam turns it into a RuntimeError."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # a watch handles Ctrl-C in its own way
         yield

@@ -1,4 +1,4 @@
-"""Runs a job's work on an engine, or on this machine with or without worker processes."""
+"""Runs jobs on an engine, or on this machine with or without worker processes."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -32,7 +32,7 @@ class Runner:
         """
         self.local = not engine_name(flags)
         """Whether the items run on this machine."""
-        self.flags = [*flags] if self.local else ready_for_engine(flags)
+        self.flags = [*flags] if self.local else with_engine_flags(flags)
         self.num_workers = num_workers if self.local else 0
         self._workers = Workers(self.num_workers, run_packed, preload)
 
@@ -42,15 +42,17 @@ class Runner:
     def __exit__(self, *details: object) -> None:
         self._workers.__exit__(*details)
 
-    def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
+    def call_in_worker(
+        self, function: Callable[[_Argument], _Result], argument: _Argument
+    ) -> _Result:
         """Return function(argument), called on this machine in a process that also runs items.
 
-        The process is a worker if there are any, otherwise this process. So items can reuse the
-        models that the function loads, and its checks of libraries hold for the items.
+        The process is a worker if there are any, otherwise this process. So items reuse the models
+        that the function loads, and run with the library versions that it checks.
 
         Args:
-            function: A function of a module.
-            argument: The argument, which must be picklable, like the result.
+            function: A function of a module, not a nested one.
+            argument: The argument; argument and result must be picklable.
 
         Raises:
             UserError: The function raised it, or its worker died.
@@ -58,7 +60,7 @@ class Runner:
         return self._workers.call(function, argument) if self.num_workers else function(argument)
 
     def run(self, items: Sequence[Any], payload: bytes) -> None:
-        """Run all items on this machine, and return when they are done.
+        """Run all items on this machine, and return when all are done.
 
         Args:
             items: Small picklable dataclasses.
@@ -75,7 +77,7 @@ class Runner:
 
 
 def check_engine(flags: Sequence[str]) -> None:
-    """Check that the engine which the flags name, if any, answers.
+    """Check that the engine answers, if the flags name one.
 
     Raises:
         UserError: The engine does not answer.
@@ -86,7 +88,7 @@ def check_engine(flags: Sequence[str]) -> None:
         cluster.check_engine_answers(flags)
 
 
-def ready_for_engine(flags: Sequence[str]) -> list[str]:
+def with_engine_flags(flags: Sequence[str]) -> list[str]:
     """Return the flags for an engine, plus the flags that its workers need.
 
     Raises:
@@ -95,7 +97,7 @@ def ready_for_engine(flags: Sequence[str]) -> list[str]:
     from pipelines.execute import cluster, loopback  # noqa: PLC0415  load Beam
 
     check_engine(flags)
-    return loopback.with_own_workers(cluster.with_defaults(flags), runner=engine_name(flags))
+    return loopback.with_loopback_workers(cluster.with_defaults(flags), runner=engine_name(flags))
 
 
 def silence_beam() -> None:
@@ -106,7 +108,7 @@ def silence_beam() -> None:
 
 
 @contextmanager
-def level_kept() -> Iterator[None]:
+def preserve_log_level() -> Iterator[None]:
     """Restore the level of Beam's log after the block, because a run silences the log.
 
     If no log is configured, Beam would configure one in its own format.
@@ -124,8 +126,8 @@ def level_kept() -> Iterator[None]:
 
 
 def _is_for_people(record: logging.LogRecord) -> bool:
-    """Return whether a message comes neither from a job, through Beam, nor from Prism.
+    """Return whether a message is neither a job's, which Beam repeats, nor Prism's.
 
-    Errors of jobs and Prism are reported as the error of the job.
+    Their errors are reported as the error of the job.
     """
     return record.module != "portable_runner" and record.name != "PrismRunner"

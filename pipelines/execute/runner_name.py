@@ -1,4 +1,4 @@
-"""The flag that names the runner; upper and lower case do not matter in the name."""
+"""The flag that names the runner; the name may be in upper or lower case."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -7,7 +7,7 @@ RUNNER = "--runner"
 
 
 def with_runner_spelled(words: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return flags with the runner spelled as in `names`, if its name matches one in any case."""
+    """Return flags with the runner's name in the case that `names` has, if it is one of them."""
     spelled = {name.casefold(): name for name in names}
     respelled = [*words]
     for at, (before, word) in enumerate(pairwise(["", *words])):

@@ -1,4 +1,4 @@
-"""A stage of a job: items that run in parallel, in any order, and leave one record each.
+"""A stage of a job: items that run in parallel, in any order, and write one record each.
 
 Each evaluation of a plan lists all items of a stage, as a pure function of the records of earlier
 stages. An item is skipped if its record exists: <work>/<stage>/<item.name>.json. A record of this
@@ -13,11 +13,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from pipelines.execute.item import DoItem, packed
-from pipelines.execute.notes import Notes
+from pipelines.execute.item import RunItem, packed
+from pipelines.execute.job_store import JobStore
 from pipelines.execute.progress import StageProgress, log_finished
 from pipelines.execute.records import finished_record, read_record
 from pipelines.execute.runner import Runner
+from shards.records import seal
+from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import concurrent_map, forget_sizes
 
@@ -48,8 +50,8 @@ class StageKind:
     """Describes how the items of a stage are run."""
 
     record_type: type
-    prepare: Callable[[Any], Callable[[Any], None]]
-    """Returns the function that runs an item and writes its record last."""
+    prepare: Callable[[Any], Callable[[Any], Any]]
+    """Returns the function that runs an item and returns its record."""
     argument: Callable[[Any], Any] = lambda job: job
     """Returns the part of a job's shared values that `prepare` receives."""
     is_intact: Callable[[Any, Any, Any, Mapping[str, int] | None], bool]
@@ -59,77 +61,81 @@ class StageKind:
 
 
 @dataclass(frozen=True, slots=True)
-class Listed:
-    """An item in the form in which a plan hands it out."""
+class PlannedItem:
+    """An item that a plan hands out."""
 
     place: int
     """The index of the item in its stage."""
     item: Any
-    found: bool
+    has_record: bool
     """Whether the item had a record when it was listed, possibly from an earlier job."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Planned:
-    """The facts about a stage's plan that the driver and report.json need."""
+class StageSummary:
+    """Figures about a planned stage for the driver and report.json."""
 
     weights: Mapping[str, int]
-    """The weight of each item in the progress, by name: bytes of input, or 1."""
+    """The weight of each item in the progress line, by name: bytes of input, or 1."""
     finished: int
     """The number of items that earlier jobs have finished."""
     started: float
     """When the stage was planned, in seconds since 1970."""
     messages: Sequence[tuple[int, str]] = ()
-    """The log lines of a plan that runs in an engine's worker: levels and texts."""
+    """The log messages of a plan that ran in an engine's worker: levels and texts."""
 
 
 def list_items(
-    notes: Notes, stage: Stage, sizes: Mapping[str, int], messages: Sequence[tuple[int, str]] = ()
-) -> list[Listed]:
-    """Return the items of a stage to hand out, and note the facts about them.
+    store: JobStore,
+    stage: Stage,
+    sizes: Mapping[str, int],
+    messages: Sequence[tuple[int, str]] = (),
+) -> list[PlannedItem]:
+    """Return the items of a stage to hand out, and store a summary of the stage.
 
-    A job that an engine restarts lists them again; the first note stays.
+    A job that an engine restarts lists the items again; the first summary stays.
 
     Args:
-        notes: The notes of the job.
+        store: The shared values of the job.
         stage: The stage with its items.
         sizes: The sizes of all files in the folder of the stage, by name.
-        messages: The log lines of the plan.
+        messages: The log messages of the plan.
     """
     listed = [
-        Listed(place, item, f"{item.name}.json" in sizes) for place, item in enumerate(stage.items)
+        PlannedItem(place, item, f"{item.name}.json" in sizes)
+        for place, item in enumerate(stage.items)
     ]
-    if notes.are_here:
-        notes.put(_sizes_of(stage.name), sizes)
-    if notes.get(stage.name) is None:
-        planned = Planned(
+    if store.is_local:
+        store.put(_sizes_of(stage.name), sizes)
+    if store.get(stage.name) is None:
+        planned = StageSummary(
             weights={item.name: getattr(item, "size", 1) for item in stage.items},
-            finished=sum(one.found for one in listed),
+            finished=sum(one.has_record for one in listed),
             started=time.time(),
             messages=tuple(messages),
         )
-        notes.put(stage.name, planned)
+        store.put(stage.name, planned)
     return listed
 
 
 def is_done(
     kind: StageKind,
     job: Any,
-    listed: Listed,
+    listed: PlannedItem,
     *,
     folder: AnyPath,
     sizes: Mapping[str, int] | None = None,
 ) -> bool:
-    """Return whether an item is done; the record of an item with damaged files is deleted.
+    """Return whether an item is done; if its files are damaged, delete its record.
 
     Args:
         kind: The kind of the item's stage.
         job: The values that all items share.
         listed: The item.
         folder: The folder of the item's record.
-        sizes: The sizes of all files in the folder; None queries each file.
+        sizes: The sizes of all files in the folder by name; None queries each file.
     """
-    if not listed.found:
+    if not listed.has_record:
         return False
     path = folder / f"{listed.item.name}.json"
     record = finished_record(kind.record_type, path)
@@ -139,27 +145,32 @@ def is_done(
     return False
 
 
-def do_here(
-    notes: Notes, stage: str, kind: StageKind, job: Any, listed: Sequence[Listed], runner: Runner
+def run_here(
+    store: JobStore,
+    stage: str,
+    kind: StageKind,
+    job: Any,
+    listed: Sequence[PlannedItem],
+    runner: Runner,
 ) -> None:
     """Run all items of a stage on this machine, showing progress.
 
     Args:
-        notes: The notes of the job.
+        store: The shared values of the job.
         stage: The name of the stage.
         kind: The kind of the stage, which describes how its items are run.
         job: The values that all items share.
         listed: All items of the stage.
         runner: The runner with the worker processes.
     """
-    folder = notes.work / stage
-    sizes = notes.get(_sizes_of(stage))
+    folder = store.work / stage
+    sizes = store.get(_sizes_of(stage))
     done = concurrent_map(
         lambda one: is_done(kind, job, one, folder=folder, sizes=sizes), listed, where=folder
     )
     todo = [one.item for one, finished in zip(listed, done, strict=True) if not finished]
-    planned = notes.get(stage)
-    notes.put(stage, replace(planned, finished=len(listed) - len(todo)))
+    planned = store.get(stage)
+    store.put(stage, replace(planned, finished=len(listed) - len(todo)))
     if len(todo) < len(listed):
         log_finished(stage, len(listed) - len(todo), len(listed))
     if todo:
@@ -168,8 +179,8 @@ def do_here(
             runner.run(todo, packed(prepare_item, (folder, kind.prepare, kind.argument(job))))
 
 
-def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], None]], Any]) -> DoItem:
-    """Return a function that runs an item, unless its record exists, and returns the record's path.
+def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], Any]], Any]) -> RunItem:
+    """Return a function that runs an item and writes its record last, unless the record exists.
 
     Args:
         arguments: The folder of the stage's records, the `prepare` function of its kind, and the
@@ -177,53 +188,52 @@ def prepare_item(arguments: tuple[AnyPath, Callable[[Any], Callable[[Any], None]
     """
     folder, prepare, argument = arguments
     forget_sizes()
-    do_item = prepare(argument)
+    run_item = prepare(argument)
 
-    def do_unless_done(item: Any) -> AnyPath:
-        record = folder / f"{item.name}.json"
-        if not record.exists():
-            do_item(item)
-        return record
+    def run_unless_done(item: Any) -> None:
+        path = folder / f"{item.name}.json"
+        if not path.exists():
+            write_json(path, seal(run_item(item)))
 
-    return do_unless_done
+    return run_unless_done
 
 
-def records_of(notes: Notes, kind: StageKind, stage: Stage) -> Records:
+def stage_records(store: JobStore, kind: StageKind, stage: Stage) -> Records:
     """Return the records of a stage whose items are all done; each record is read once per job."""
     name = f"{stage.name}-records"
-    records: Records | None = notes.get(name)
+    records: Records | None = store.get(name)
     if records is None:
-        folder = notes.work / stage.name
+        folder = store.work / stage.name
         names = [item.name for item in stage.items]
         read: list[Any] = concurrent_map(
             lambda one: read_record(kind.record_type, folder / f"{one}.json"), names, where=folder
         )
         records = dict(zip(names, read, strict=True))
-        notes.put(name, records)
+        store.put(name, records)
     return records
 
 
-class RunningPlan(Generic[Result]):
-    """A plan that runs only as far as its stages are requested."""
+class LazyPlan(Generic[Result]):
+    """A plan that is evaluated only as far as its stages are requested."""
 
     def __init__(
-        self, plan: Plan[Result], answer: Callable[[Stage], Records], order: Sequence[str]
+        self, plan: Plan[Result], read_records: Callable[[Stage], Records], order: Sequence[str]
     ) -> None:
-        """Prepare to run a plan.
+        """Prepare to evaluate a plan.
 
         Args:
-            plan: The plan to run.
-            answer: A function that returns the records of a stage once its items are done.
+            plan: The plan.
+            read_records: A function that returns the records of a stage whose items are done.
             order: The names of all stages that a plan can have.
         """
         self._plan = plan
-        self._answer = answer
+        self._read_records = read_records
         self._order = order
         self._stage: Stage | None = None
         self._results: list[Result] = []
 
     def stage(self, name: str) -> Stage:
-        """Return a stage by name; if the plan leaves it out, the stage has no items."""
+        """Return the stage with a name; if the plan has no such stage, a stage without items."""
         at = self._order.index(name)
         while not self._results and (self._stage is None or self._place(self._stage) < at):
             self._continue()
@@ -231,7 +241,7 @@ class RunningPlan(Generic[Result]):
         return found if found is not None and found.name == name else Stage(name, ())
 
     def result(self) -> Result:
-        """Return the result of the plan, once all of its stages are done."""
+        """Return the result of the plan; all of its stages must be done."""
         while not self._results:
             self._continue()
         return self._results[0]
@@ -240,7 +250,7 @@ class RunningPlan(Generic[Result]):
         return self._order.index(stage.name)
 
     def _continue(self) -> None:
-        records = None if self._stage is None else self._answer(self._stage)
+        records = None if self._stage is None else self._read_records(self._stage)
         try:
             self._stage = self._plan.send(records)  # type: ignore[arg-type]  # None begins
         except StopIteration as end:
@@ -249,11 +259,12 @@ class RunningPlan(Generic[Result]):
 
 
 @contextmanager
-def kept_messages(*, keep: bool) -> Iterator[list[tuple[int, str]]]:
-    """Yield the messages that this package logs while the block runs, as levels and texts.
+def collect_messages(*, keep: bool) -> Iterator[list[tuple[int, str]]]:
+    """Yield a list that collects the log messages of the block, as levels and texts.
 
     Args:
-        keep: Whether to collect messages, as in a worker of an engine, whose log nobody reads.
+        keep: Whether to collect messages instead of logging them, as in a worker of an engine,
+            whose log nobody reads.
     """
     kept: list[tuple[int, str]] = []
     if not keep:

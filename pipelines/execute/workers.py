@@ -1,15 +1,15 @@
-"""Worker processes on this machine, and how their deaths are handled.
+"""Worker processes on this machine; if one dies, another one repeats its item.
 
 Beam's own multi-processing ends or hangs when the first worker dies, and assigns items in advance.
-Here each worker is a child process that runs an item and then gets the next one. The driver knows
-which item a dead child was running, starts another child and tries again. An item whose child died
-twice is tried once more while nothing else runs, so that it is not blamed for the memory that
-others use.
+Here each worker is a child process that runs an item and then gets the next one. If a child dies,
+the driver knows its item, starts another child and tries the item again. An item whose children
+died twice is tried once more while nothing else runs, because other items may have used up the
+memory.
 
-Children are forked from a process that has only imported modules (multiprocessing's fork server):
-imports cost a second of CPU, models must not be loaded before a fork, since their libraries start
-threads. They run a function of a module and do not import the driver's script, so it needs
-no `if __name__ == "__main__"`.
+Children are forked from a process that has only imported modules (multiprocessing's fork server),
+because imports cost a second of CPU. Models must not be loaded before a fork, since their libraries
+start threads. Children run a function of a module and do not import the driver's script, so the
+script needs no `if __name__ == "__main__"`.
 """
 
 import logging
@@ -28,15 +28,15 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerProcess
 from typing import Any, TypeVar
 
-from pipelines.execute.deaths import ATTEMPT
-from pipelines.execute.imports import keep_pandas_out
+from pipelines.execute.attempt import ATTEMPT
+from pipelines.execute.imports import block_pandas_import
 from shards.commands.command import log_errors
 from shards.errors import DamageError, UserError
 from shards.memory import is_out_of_memory
 
 MAX_DEATHS = 3
-"""The number of children that may die at an item before it is given up, unless the item's own
-`max_deaths` overrides it."""
+"""The number of children that may die at an item before the run fails; an item's own `max_deaths`
+overrides it."""
 
 
 _Argument = TypeVar("_Argument")
@@ -46,34 +46,34 @@ _Result = TypeVar("_Result")
 def num_workers(requested: int, *, work_bytes: int) -> int:
     """Return how many worker processes to start; 0 runs the items in this process.
 
-    Starting a worker takes as long as mapping some megabytes of text, so small inputs get few or no
-    workers.
+    Starting a worker takes as long as processing some megabytes of text, so small inputs get few or
+    no workers.
 
     Args:
         requested: The value of --workers; 0 leaves the choice to this function.
-        work_bytes: The bytes of input to map.
+        work_bytes: The bytes of input to process.
     """
     cores = len(os.sched_getaffinity(0))
     return requested or min(cores, work_bytes // (8 << 20))
 
 
 @dataclass(eq=False)
-class _Job:
+class _Call:
     """A function call for a child, with its state."""
 
     function: Callable[..., Any]
     arguments: tuple[Any, ...]
     item: Any
-    """The item, which names the job in messages."""
+    """The item, which names the call in messages."""
     place: str = ""
-    """The part of the item that its child is working on, if the child has named one."""
+    """The part of the item that the child works on, if the child has reported it."""
     deaths: tuple[str, ...] = ()
-    """The places where the job's children died."""
+    """The places where children died during the call."""
     result: Any = None
 
     @property
     def suspect(self) -> bool:
-        """Whether the job runs alone, because so many children died that it may be at fault."""
+        """Whether the call runs alone, because the item may have caused the deaths."""
         return len(self.deaths) >= MAX_DEATHS - 1
 
 
@@ -89,9 +89,9 @@ class Workers:
 
     num_workers: int
     run: Callable[[bytes, Any], object]
-    """The function that a child calls for each item, as run(payload, item), without a result."""
+    """The function that a child calls for each item: run(payload, item); the result is ignored."""
     preload: Sequence[str] = ()
-    """Modules that are imported before children start, if these are the first of this process."""
+    """Modules that are imported once, before the first child of this process starts."""
     _children: list[_Child] = field(default_factory=list)
 
     def __enter__(self) -> "Workers":
@@ -107,14 +107,14 @@ class Workers:
 
         Args:
             items: Small picklable records.
-            payload: Passed to the child's function with every item.
+            payload: The first argument of `run` for every item.
 
         Raises:
             UserError: An item raised it.
-            UserError: An item has cost MAX_DEATHS children.
-            RuntimeError: An item raised anything else; the message is its traceback.
+            UserError: MAX_DEATHS children died at an item.
+            RuntimeError: An item raised another error; the message is its traceback.
         """
-        self._finish([_Job(self.run, (payload, item), item) for item in items])
+        self._finish([_Call(self.run, (payload, item), item) for item in items])
 
     def call(self, function: Callable[[_Argument], _Result], argument: _Argument) -> _Result:
         """Return function(argument), called in a child that later also runs items.
@@ -123,46 +123,46 @@ class Workers:
 
         Raises:
             UserError: The function raised it, or MAX_DEATHS children died while calling it.
-            RuntimeError: The function raised anything else; the message is its traceback.
+            RuntimeError: The function raised another error; the message is its traceback.
         """
-        job = _Job(_with_warnings, (function, argument), "the beginning of the run")
-        self._finish([job])
-        return job.result  # type: ignore[no-any-return]  # what came through the pipe
+        call = _Call(_with_warnings, (function, argument), "the beginning of the run")
+        self._finish([call])
+        return call.result  # type: ignore[no-any-return]  # what came through the pipe
 
-    def _finish(self, jobs: Sequence[_Job]) -> None:
-        waiting = deque(jobs)
-        busy: dict[_Child, _Job] = {}
+    def _finish(self, calls: Sequence[_Call]) -> None:
+        waiting = deque(calls)
+        busy: dict[_Child, _Call] = {}
         while waiting or busy:
             self._hand_out(waiting, busy)
             ready = set(wait([child.pipe for child in busy]))
             for child in [child for child in busy if child.pipe in ready]:
-                job = busy[child]
+                call = busy[child]
                 try:
                     received = child.pipe.recv()
                 except (EOFError, ConnectionResetError):  # the child died
                     del busy[child]
                     self._remove(child)
-                    _count_death(job, child.process.exitcode)
-                    waiting.append(job)
+                    _count_death(call, child.process.exitcode)
+                    waiting.append(call)
                     continue
                 if isinstance(received, str):
-                    job.place = received
+                    call.place = received
                     continue
                 del busy[child]
-                error_type, job.result = received
+                error_type, call.result = received
                 if error_type is not None:
-                    raise error_type(job.result)
+                    raise error_type(call.result)
 
-    def _hand_out(self, waiting: deque[_Job], busy: dict[_Child, _Job]) -> None:
-        """Give waiting jobs to idle children; a job whose child died twice runs alone."""
+    def _hand_out(self, waiting: deque[_Call], busy: dict[_Child, _Call]) -> None:
+        """Give waiting calls to idle children; a call whose child died twice runs alone."""
         while waiting and len(busy) < self.num_workers:
-            if busy and (waiting[0].suspect or any(job.suspect for job in busy.values())):
+            if busy and (waiting[0].suspect or any(call.suspect for call in busy.values())):
                 return
             child = self._idle(busy)
-            job = busy[child] = waiting.popleft()
-            # If a child dies while idle, this is handled as if it had died at its job.
+            call = busy[child] = waiting.popleft()
+            # If a child dies while idle, the death counts for its next call.
             with suppress(BrokenPipeError):
-                child.pipe.send((job.function, job.arguments, job.deaths))
+                child.pipe.send((call.function, call.arguments, call.deaths))
 
     def _idle(self, busy: Collection[_Child]) -> _Child:
         for child in [child for child in self._children if child not in busy]:
@@ -188,19 +188,19 @@ class Workers:
         return self._children[-1]
 
     def _remove(self, child: _Child) -> None:
-        """Forget a child that has died."""
+        """Remove a child that has died."""
         child.process.join()
         self._children.remove(child)
         child.pipe.close()
 
 
-def _count_death(job: _Job, exitcode: int | None) -> None:
-    job.deaths = (*job.deaths, job.place or str(job.item))
-    job.place = ""
-    if len(job.deaths) >= getattr(job.item, "max_deaths", MAX_DEATHS):
+def _count_death(call: _Call, exitcode: int | None) -> None:
+    call.deaths = (*call.deaths, call.place or str(call.item))
+    call.place = ""
+    if len(call.deaths) >= getattr(call.item, "max_deaths", MAX_DEATHS):
         raise UserError(
-            f"a worker died {len(job.deaths)} times at the same item, the last time while nothing "
-            f"else ran: {_cause(exitcode)}. The item: {job.deaths[-1]}. Finished work is "
+            f"a worker died {len(call.deaths)} times at the same item, the last time while nothing "
+            f"else ran: {_cause(exitcode)}. The item: {call.deaths[-1]}. Finished work is "
             "kept; the same command tries again"
         )
 
@@ -209,9 +209,9 @@ def _count_death(job: _Job, exitcode: int | None) -> None:
 def _script_left_alone() -> Iterator[None]:
     """Keep children that start during the block from importing the script of this process.
 
-    They would run all unguarded code of the script, including the build that starts them.
-    multiprocessing imports the script for the functions defined in it, unless the module's name is
-    `….__main__`, as in packages.
+    The import would run all unguarded code of the script, including the build that starts the
+    children. multiprocessing imports the script because functions may be defined in it, unless the
+    module's name is `….__main__`, as in packages.
     """
     script = sys.modules["__main__"]
     spec = getattr(script, "__spec__", None)
@@ -241,9 +241,9 @@ def _cause(code: int | None) -> str:
 
 
 def _serve(pipe: "Connection[Any, Any]") -> None:
-    """Run items until the driver ends; errors that an item raises are sent back."""
+    """Run calls until the driver ends, and send back their results or errors."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the driver handles Ctrl-C
-    keep_pandas_out()
+    block_pandas_import()
     log_errors()  # the driver has shown the warnings of libraries
     threading.Thread(target=_end_with_parent, daemon=True).start()
     while True:
@@ -269,7 +269,7 @@ def _serve(pipe: "Connection[Any, Any]") -> None:
 
 
 def _end_with_parent() -> None:
-    """End this process when the driver ends: a killed run leaves no workers behind."""
+    """End this process when the driver ends, so that a killed run leaves no workers behind."""
     parent = multiprocessing.parent_process()
     if parent is not None:
         wait([parent.sentinel])

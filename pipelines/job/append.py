@@ -1,13 +1,13 @@
 """Appends to a dataset: files that it does not contain become further generations.
 
-unseen files ─▶ map ─▶ ledger ─▶ dedup against what is there, merge ─▶ manifest ─▶ ledger closed
+new files ─▶ map ─▶ ledger ─▶ dedup with earlier generations, merge ─▶ manifest ─▶ ledger deleted
 """
 
 import logging
 from collections.abc import Mapping, Sequence
 
 from pipelines.commit import existing
-from pipelines.commit.existing import Unseen, find_unseen
+from pipelines.commit.existing import InputChanges, find_changes
 from pipelines.commit.ledger import Ledger
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import (
@@ -18,7 +18,7 @@ from pipelines.corpus.sources import (
     without_broken,
 )
 from pipelines.corpus.spec import load_spec
-from pipelines.job.build import Build, check_same, started
+from pipelines.job.build import Build, check_same, open_build
 from pipelines.job.ready import check_ready
 from pipelines.plans import JobSpec
 from pipelines.read.files import InputFile
@@ -38,8 +38,8 @@ _ADVICE = "Give the options that it was made with, or another --output"
 def append(module: str, options: Options) -> Manifest | None:
     """Add the files that the dataset does not contain yet, in one generation.
 
-    If an earlier run began a generation, that generation is finished first. If there is no dataset,
-    the first generation creates it.
+    If an earlier run started a generation, it is finished first. If there is no dataset, the first
+    generation creates it.
 
     Args:
         module: The module that holds the corpus as CORPUS.
@@ -61,21 +61,21 @@ def append(module: str, options: Options) -> Manifest | None:
         return None
     with lock_dataset(output):
         base = read_current_manifest(output)
-        begun = {*begun_files(base, listing.files, output)}
+        begun = {*unfinished_files(base, listing.files, output)}
         input_formats = {name: each.input_format for name, each in corpora.items()}
         new = _new_files(base, listing, output=output, input_formats=input_formats, options=options)
         waiting = [file for file in new if file not in begun]
         if base is not None and not begun and not waiting:
-            with started(corpus, corpora, files=()) as run:
+            with open_build(corpus, corpora, files=()) as run:
                 # A user who has edited a filter would assume that the edited filter was applied.
                 check_same(run.spec, base, advice=_ADVICE)
             if not options.keep_segments:
-                remove_work(output / WORK)  # left by a run that was killed at its very end
+                remove_work(output / WORK)  # files of a run that was killed at its very end
             _LOG.info(
                 "%s has all %d files of the input: nothing is new", output, len(listing.files)
             )
             return base
-        with started(corpus, corpora, files=[*begun, *waiting]) as run:
+        with open_build(corpus, corpora, files=[*begun, *waiting]) as run:
             run.left_out = listing.refused
             made = grow(run, base, begun=[*begun], files=waiting)
             run.clean_up()
@@ -85,7 +85,7 @@ def append(module: str, options: Options) -> Manifest | None:
 def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
     """List the inputs, and return the corpus of each source.
 
-    With --append, empty or unreadable inputs are left for later; otherwise they are refused.
+    With --append, empty or unreadable inputs are left for a later run; otherwise they are refused.
     """
     if not options.append:
         return list_corpus_files(module, options)
@@ -96,7 +96,7 @@ def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
         listing = without_broken(listing, corpora)
     if listing.refused:
         _LOG.warning(
-            "%d files or folders of the input are left for later: %s",
+            "%d files or folders of the input are left for a later run: %s",
             len(listing.refused),
             listing.named(),
         )
@@ -115,8 +115,8 @@ def grow(
     Args:
         run: The run, which holds the lock on the dataset.
         base: The manifest of the dataset; None to create a dataset.
-        begun: The files of a generation that an earlier run began, which is made first.
-        files: The files of a further generation; if empty, no further generation is made.
+        begun: The files of a generation that an earlier run started, which is made first.
+        files: The files of a further generation; empty for none.
 
     Returns:
         The manifest with the new generations.
@@ -129,7 +129,7 @@ def grow(
     if not run.options.watch:  # a watch has logged it once, for all of its generations
         run.announce()
     if begun:
-        _LOG.info("the generation that an earlier run had begun is finished first")
+        _LOG.info("the generation that an earlier run started is finished first")
         base = run.add(base, begun)
     if not run.options.watch:
         run.check_first(sorted(files, key=lambda file: file.name), base=base)
@@ -147,30 +147,30 @@ def check_base(spec: JobSpec, base: Manifest | None) -> None:
     if base is None:
         return
     check_same(spec, base, advice=_ADVICE)
-    existing.check_files(base, output=spec.map.options.output)
+    existing.check_files(base, output=spec.job.options.output)
     for generation in base.generations:
-        PreviousGeneration.of(generation, dedup=spec.map.options.dedup)
+        PreviousGeneration.of(generation, dedup=spec.job.options.dedup)
     last = {**base.libraries, **base.generations[-1].libraries}
-    now = spec.map.versions
+    now = spec.job.versions
     for name in sorted({*last, *now}):
         if last.get(name) != now.get(name):
             _LOG.warning(
-                "%s was %s and is now %s: the new generation is made with it, and says so",
+                "%s was %s and is now %s: the new generation is made with it, and records it",
                 name,
                 last.get(name),
                 now.get(name),
             )
 
 
-def begun_files(
+def unfinished_files(
     base: Manifest | None, files: Sequence[InputFile], output: AnyPath
 ) -> list[InputFile]:
-    """Return the files of the generation that an earlier run began, as named in the ledger.
+    """Return the files of the generation that an earlier run started, as named in the ledger.
 
     If one of the files has changed since, the generation is given up, and its files count as new.
     """
     ledger = Ledger(output)
-    entry = ledger.open_entry(base.last_generation if base else 0)
+    entry = ledger.unfinished_entry(base.last_generation if base else 0)
     if entry is None:
         return []
     present = {(file.name, file.version): file for file in files}
@@ -179,8 +179,8 @@ def begun_files(
     if not changed:
         return [file for file in found if file]
     _LOG.warning(
-        "%s has changed or is gone since a generation of it was begun: that generation is given "
-        "up, and what is there of its %d files counts as new",
+        "%s has changed or is gone since a generation with it was started: that generation is "
+        "given up, and those of its %d files that still exist count as new",
         changed[0],
         len(entry.files),
     )
@@ -203,33 +203,33 @@ def _new_files(
     """
     if base is None:
         return [*listing.files]
-    unseen = find_unseen(
+    changes = find_changes(
         base, listing, input_formats=input_formats, output=output, rehash=options.rehash
     )
     if not options.allow_changed:
-        _check_seen_files(unseen, output)
-        return [*unseen.new]
-    if unseen.changed and options.dedup == "none":
+        _check_unchanged(changes, output)
+        return [*changes.new]
+    if changes.changed and options.dedup == "none":
         raise UserError(
-            f"{len(unseen.changed)} files have changed since {output} was made of them, the first: "
-            f"{min(file.relative for file in unseen.changed)}. --allow-changed would add all of "
-            "their records again, because a dataset made with --dedup none does not know which of "
-            "them it has"
+            f"{len(changes.changed)} files have changed since {output} was made from them; the "
+            f"first: {min(file.relative for file in changes.changed)}. --allow-changed would add "
+            "all of their records again, because a dataset made with --dedup none cannot recognize "
+            "the records that it has"
         )
-    for name in unseen.gone:
-        _LOG.warning("%s is gone; what was made of it stays", name)
-    for file, change in unseen.changed.items():
-        _LOG.warning("%s %s: its new records are taken", "/".join(file.name), change)
-    return [*unseen.new, *unseen.changed]
+    for name in changes.gone:
+        _LOG.warning("%s is gone; its documents stay", name)
+    for file, change in changes.changed.items():
+        _LOG.warning("%s %s: its new records are added", "/".join(file.name), change)
+    return [*changes.new, *changes.changed]
 
 
-def _check_seen_files(unseen: Unseen, output: AnyPath) -> None:
-    changes = [f"{'/'.join(file.name)} {how}" for file, how in unseen.changed.items()]
-    changes += [f"{name} is gone" for name in unseen.gone]
-    if changes:
-        more = f" (and {len(changes) - 1} more)" if len(changes) > 1 else ""
+def _check_unchanged(changes: InputChanges, output: AnyPath) -> None:
+    named = [f"{'/'.join(file.name)} {change}" for file, change in changes.changed.items()]
+    named += [f"{name} is gone" for name in changes.gone]
+    if named:
+        more = f" (and {len(named) - 1} more)" if len(named) > 1 else ""
         raise UserError(
-            f"files that {output} was made from are not as they were: {changes[0]}{more}. Put them "
-            "back, or give --allow-changed: it continues without those that are gone, and adds the "
-            "new records of those that have changed. Nothing was added"
+            f"files that {output} was made from have changed or are gone: {named[0]}{more}. "
+            "Restore them, or give --allow-changed: it adds the new records of changed files, and "
+            "continues without missing files. Nothing was added"
         )

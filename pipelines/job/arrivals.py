@@ -1,4 +1,4 @@
-"""Keeps track of arriving files: which ones have settled, and warnings about the others.
+"""Tracks arriving files: finds those that have settled, and warns about the others.
 
 A file has settled once it has not changed for a while; a file that is renamed into place with an
 older time has settled at once. The state depends only on the files that scans found, and on the
@@ -25,9 +25,9 @@ FIRST_PAUSE = 60.0
 MAX_NAMED = 5
 """The maximum number of files that one message names."""
 
-GROWING = "keeps changing: it is taken once it does not"
+GROWING = "keeps changing: it is added once it has settled"
 UNMATCHED = "has a name that does not match"
-BACK = "is in the dataset, and has another size or time now: it is not taken again"
+CHANGED = "is in the dataset and has changed since: it is not added again"
 
 Name = tuple[str, str]
 """The source of a file, and its path below the input."""
@@ -48,7 +48,7 @@ class _Arrival:
     since: float
     """When the file was first seen in its current version, in seconds since 1970."""
     why: str = ""
-    """Why the current version could not be mapped; "" if mapping was not tried."""
+    """Why the current version could not be processed; "" if it was not tried."""
     pause: float = 0.0
     """Seconds from a failure until the file is tried again."""
     again: float = 0.0
@@ -75,7 +75,7 @@ class Arrivals:
         self._hidden: dict[Name, _Arrival] = {}
         """Files that cannot be read now, or are in a folder that cannot be listed."""
         self._odd = {path: (UNMATCHED, 0.0, True) for path in unmatched}
-        """By path: why the path is not added, since when, and whether that was logged."""
+        """By path: why the file is not added, since when, and whether this was logged."""
 
     def scan(self, listing: Listing, *, dataset: Mapping[Name, Version | None], now: float) -> None:
         """Update the state from a listing of the inputs, and log new problems.
@@ -93,7 +93,7 @@ class Arrivals:
             name = file.name
             if name in dataset:
                 if dataset[name] not in (None, file.version):
-                    odd[file.path] = BACK
+                    odd[file.path] = CHANGED
             elif not _unfinished(file.path):
                 seen = self._files[name] = _seen(before.get(name), file, now)
                 if now - seen.first >= NAMED_AFTER and not seen.has_settled(self._settle, now):
@@ -103,12 +103,12 @@ class Arrivals:
             for name, each in before.items()
             if name not in self._files and name not in dataset and listing.may_have(*name)
         }
-        self._name_odd(odd, now)
+        self._warn_once(odd, now)
 
     def ready(self, now: float) -> dict[InputFile, float]:
-        """Return the files that have settled, as `first_seen` does.
+        """Return the files that have settled, with times as in `first_seen`.
 
-        Failed files are left out until they are due again.
+        Failed files are left out until their next attempt is due.
         """
         return {
             each.file: each.first
@@ -121,27 +121,27 @@ class Arrivals:
         return {each.file: each.first for each in self._files.values()}
 
     def failed(self) -> dict[InputFile, str]:
-        """Return the files that could not be mapped, with the reasons."""
+        """Return the files that could not be processed, with the reasons."""
         return {each.file: each.why for each in self._files.values() if each.why}
 
-    def tried(
-        self, mapped: Iterable[InputFile], *, failed: Mapping[InputFile, str], now: float
+    def record_attempts(
+        self, processed: Iterable[InputFile], *, failed: Mapping[InputFile, str], now: float
     ) -> None:
-        """Record which files were mapped; log the failed ones, and leave those out for a while.
+        """Record which files were processed; log the failed files, and leave them out for a while.
 
         Args:
-            mapped: The mapped files, some of which may have failed before.
-            failed: The files that could not be mapped, with the reasons.
+            processed: The processed files, some of which may have failed before.
+            failed: The files that could not be processed, with the reasons.
             now: The time, in seconds since 1970.
         """
-        for file in mapped:
+        for file in processed:
             known = self._files[file.name]
             self._files[file.name] = replace(known, why="", pause=0.0)
         for file, why in failed.items():
             known = self._files[file.name]
             pause = min(max(FIRST_PAUSE, 2 * known.pause), NAMED_AFTER)
             self._files[file.name] = replace(known, why=why, pause=pause, again=now + pause)
-        _name(
+        _warn(
             (file.path, f"failed and is tried again later: {why}") for file, why in failed.items()
         )
 
@@ -149,22 +149,22 @@ class Arrivals:
         """Forget the files that are now in a generation."""
         self._files = {name: each for name, each in self._files.items() if name not in dataset}
 
-    def _name_odd(self, odd: Mapping[str, str], now: float) -> None:
-        """Log each path that is not added, once, if the problem persists for the time to settle."""
+    def _warn_once(self, odd: Mapping[str, str], now: float) -> None:
+        """Log each file that is not added once, if its problem persists for the time to settle."""
         known = self._odd
         self._odd = {}
         new = []
         for path, why in odd.items():
-            old, since, said = known.get(path, ("", now, False))
+            old, since, logged = known.get(path, ("", now, False))
             if old != why:
-                since, said = now, False
-            if not said and now - since >= self._settle:
+                since, logged = now, False
+            if not logged and now - since >= self._settle:
                 new.append((path, why))
-                said = True
-            self._odd[path] = why, since, said
+                logged = True
+            self._odd[path] = why, since, logged
         for line in left_out([path for path, why in new if why == UNMATCHED]):
             _LOG.warning("%s", line)
-        _name(each for each in new if each[1] != UNMATCHED)
+        _warn(each for each in new if each[1] != UNMATCHED)
 
 
 def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
@@ -176,13 +176,13 @@ def _seen(before: _Arrival | None, file: InputFile, now: float) -> _Arrival:
     return before
 
 
-def _name(odd: Iterable[tuple[str, str]]) -> None:
-    """Log warnings about some of the files."""
-    told = [*odd]
-    for path, why in told[:MAX_NAMED]:
+def _warn(odd: Iterable[tuple[str, str]]) -> None:
+    """Log warnings about some files, given as paths and problems."""
+    pairs = [*odd]
+    for path, why in pairs[:MAX_NAMED]:
         _LOG.warning("%s %s", path, why)
-    if len(told) > MAX_NAMED:
-        _LOG.warning("and %d files more like these", len(told) - MAX_NAMED)
+    if len(pairs) > MAX_NAMED:
+        _LOG.warning("and %d more files with such problems", len(pairs) - MAX_NAMED)
 
 
 def _unfinished(path: str) -> bool:

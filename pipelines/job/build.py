@@ -14,7 +14,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 
 from pipelines.commit import existing
-from pipelines.commit.commit import forget_stages
+from pipelines.commit.commit import remove_stage_files
 from pipelines.commit.ledger import Ledger
 from pipelines.commit.origin import given_paths, recorded_paths
 from pipelines.compiled import has_compiled_kernels
@@ -23,11 +23,19 @@ from pipelines.corpus.part import MERGE, corpus_fraction, is_share
 from pipelines.corpus.sources import Corpus, list_corpus_files, other_corpora
 from pipelines.corpus.spec import load_spec
 from pipelines.corpus.versions import segment_versions
-from pipelines.execute.notes import Notes
+from pipelines.execute.job_store import JobStore
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.workers import num_workers
 from pipelines.job.ready import check_ready
-from pipelines.plans import FILES, SPEC, JobFiles, JobSpec, made_by, mapped, planned_splits
+from pipelines.plans import (
+    FILES,
+    SPEC,
+    JobFiles,
+    JobSpec,
+    committed_manifest,
+    planned_splits,
+    processed_input,
+)
 from pipelines.process.first_records import FirstFiles, check_first_records
 from pipelines.process.plan import forget_mapped, log_part
 from pipelines.process.processor import Job
@@ -57,19 +65,19 @@ def build(module: str, options: Options) -> Manifest:
         return run.existing() or run.make()
 
 
-def map_part(module: str, options: Options) -> None:
-    """Map the shares that --part names; other machines may map other shares into the same output.
+def process_part(module: str, options: Options) -> None:
+    """Process the shares that --part names; other machines may process others into the same output.
 
     Args:
         module: The module that holds the corpus as CORPUS.
         options: Complete options, as `completed` returns them.
 
     Raises:
-        UserError: The shares cannot be mapped; the message says why and what to do.
+        UserError: The shares cannot be processed; the message says why and what to do.
     """
     with _opened(module, options) as run:
         if not run.existing():
-            run.map_part()
+            run.process_part()
 
 
 @contextmanager
@@ -79,14 +87,14 @@ def _opened(module: str, options: Options) -> Iterator["Build"]:
     listing, corpora = list_corpus_files(module, options)
     with (
         lock_dataset(options.output, shared=is_share(options.part)),
-        started(Corpus(module, options), corpora, files=listing.files) as run,
+        open_build(Corpus(module, options), corpora, files=listing.files) as run,
     ):
         run.left_out = listing.refused
         yield run
 
 
 @contextmanager
-def started(
+def open_build(
     corpus: Corpus,
     corpora: Mapping[str, Corpus],
     *,
@@ -104,10 +112,10 @@ def started(
     """
     silence_beam()
     options = corpus.options
-    map_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
-    workers = num_workers(options.workers, work_bytes=map_bytes)
+    work_bytes = int(sum(file.bytes for file in files) * corpus_fraction(options.part))
+    workers = num_workers(options.workers, work_bytes=work_bytes)
     if not workers and options.watch:
-        workers = 1  # a record that kills a process then kills a child, which can be found
+        workers = 1  # a record that kills its process then kills a child, and the driver names it
     if not has_compiled_kernels():
         _LOG.info("kernels are compiled first, once on this machine: up to 40 seconds")
     preload = ("pipelines.plans", "pipelines.kernel_cache")  # not Beam, which only the driver needs
@@ -143,12 +151,12 @@ class Build:
         """Inputs that cannot be read, with the reasons; the report lists them."""
         self.failed: dict[InputFile, str] = {}
         """Files that a watch could not process, with the reasons."""
-        self.arrived: Mapping[InputFile, float] = {}
+        self.first_seen: Mapping[InputFile, float] = {}
         """When each file was first seen, in seconds since 1970, where known."""
         self.output = self.options.output
         self.runner = runner
         run = uuid.uuid4().hex
-        steps: StepsInfo = runner.call(describe_run, (self.options, run))
+        steps: StepsInfo = runner.call_in_worker(describe_run, (self.options, run))
         job = Job(
             options=self.options,
             corpora=dict(corpora),
@@ -158,7 +166,7 @@ class Build:
         self.work = job.work
         self.spec = JobSpec(
             corpus=corpus,
-            map=job,
+            job=job,
             steps=steps,
             semantic={
                 **semantic_options(self.options, steps.fingerprints, affects=(SEGMENTS, DATASET)),
@@ -168,7 +176,7 @@ class Build:
             number=0,
             workers=runner.num_workers,
         )
-        """The description of the run's jobs, without the part that differs between jobs."""
+        """The values of the run's jobs; `number`, `base` and so on are set for each job."""
 
     def existing(self) -> Manifest | None:
         """Return the output's manifest if this run would make the same dataset, else None.
@@ -196,9 +204,9 @@ class Build:
         remove_unfinished(self.output)
         self.announce()
         self.check_first(self.files)
-        with self._job(self.files, base=None) as (notes, spec):
-            self._run(notes, spec)
-            made = made_by(notes)
+        with self._job(self.files, base=None) as (store, spec):
+            self._run(store, spec)
+            made = committed_manifest(store)
         self.clean_up()
         assert made is not None  # only a watch leaves out all files
         return made
@@ -210,64 +218,64 @@ class Build:
     ) -> Manifest | None:
         """Make a generation of these files, and return the manifest that has it.
 
-        Files that already have segments are not mapped again. Segments of other files stay. The
-        ledger names the files from the end of the map until they are in the manifest. A watch
-        leaves out files that cannot be mapped.
+        Files that already have segments are not processed again. Segments of other files stay. The
+        ledger names the files from the end of `map` until they are in the manifest. A watch
+        leaves out files that cannot be processed.
 
         Args:
             base: The dataset that gets the generation; None for the first generation.
             files: Input files, in any order.
 
         Returns:
-            The new manifest; `base` if no file could be mapped.
+            The new manifest; `base` if no file could be processed.
 
         Raises:
             UserError: The generation cannot be made; the message says why and what to do.
         """
         number = 1 if base is None else len(base.generations) + 1
         _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
-        with self._job(files, base=base, grows=True) as (notes, spec):
-            self._run(notes, spec)
-            self.failed.update(mapped(notes).failed)
-            made = made_by(notes) if mapped(notes).files else base
-            names = [item.name for item in planned_splits(notes).items]
+        with self._job(files, base=base, grows=True) as (store, spec):
+            self._run(store, spec)
+            self.failed.update(processed_input(store).failed)
+            made = committed_manifest(store) if processed_input(store).files else base
+            names = [item.name for item in planned_splits(store).items]
         try:
             Ledger(self.output).close()
             if made is not base and not self.options.keep_segments:
                 forget_mapped(self.work / "map", [f for f in files if f not in self.failed], names)
-                forget_stages(self.work)
+                remove_stage_files(self.work)
         except (UserError, OSError) as error:  # the generation is made anyway
             _LOG.warning("files that are no longer needed are not deleted: %s", error)
         return made
 
-    def map_ahead(self, files: Sequence[InputFile]) -> dict[InputFile, int]:
-        """Map files whose generation is not due yet, and return the number of tokens of each.
+    def process_ahead(self, files: Sequence[InputFile]) -> dict[InputFile, int]:
+        """Process files whose generation is not due yet, and return the number of tokens of each.
 
-        Files that cannot be mapped are left out; `failed` names them.
+        Files that cannot be processed are left out; `failed` names them.
         """
         counts: Counter[tuple[str, str]] = Counter()
         if files:
-            with self._job(files, base=None, grows=True) as (notes, spec):
-                self._run(notes, spec, only_map=True)
-                found = mapped(notes)
+            with self._job(files, base=None, grows=True) as (store, spec):
+                self._run(store, spec, only_segments=True)
+                found = processed_input(store)
             self.failed.update(found.failed)
             for split in (split for record in found.records for split in record.splits):
                 counts[split.name] += split.tokens
         return {file: counts[file.name] for file in files if file not in self.failed}
 
-    def map_part(self) -> None:
-        """Map the shares of this machine and log the next step."""
+    def process_part(self) -> None:
+        """Process the shares of this machine and log the next step."""
         self.announce()
         self.check_first(self.files)
-        with self._job(self.files, base=None) as (notes, spec):
-            self._run(notes, spec, only_map=True)
-            log_part(spec.map, planned_splits(notes), mapped(notes).records)
+        with self._job(self.files, base=None) as (store, spec):
+            self._run(store, spec, only_segments=True)
+            log_part(spec.job, planned_splits(store), processed_input(store).records)
 
     @contextmanager
     def _job(
         self, files: Sequence[InputFile], *, base: Manifest | None, grows: bool = False
-    ) -> Iterator[tuple[Notes, JobSpec]]:
-        """Yield a job for these files, with its notes."""
+    ) -> Iterator[tuple[JobStore, JobSpec]]:
+        """Yield the store and the values of a job for these files."""
         spec = replace(
             self.spec,
             number=next_number(self.output),
@@ -275,25 +283,25 @@ class Build:
             grows=grows,
             begun=time.time(),
         )
-        notes = Notes(self.work, uuid.uuid4().hex)
-        inputs = JobFiles(files=files, left_out=self.left_out, first_seen=self.arrived)
-        with notes.in_memory() if self.runner.local else nullcontext():
-            notes.put(SPEC, spec)
-            notes.put(FILES, inputs)
-            yield notes, spec
+        store = JobStore(self.work, uuid.uuid4().hex)
+        inputs = JobFiles(files=files, left_out=self.left_out, first_seen=self.first_seen)
+        with store.in_memory() if self.runner.local else nullcontext():
+            store.put(SPEC, spec)
+            store.put(FILES, inputs)
+            yield store, spec
             if not self.runner.local:  # after an error an engine may still run the job
-                notes.forget()
+                store.forget()
 
-    def _run(self, notes: Notes, spec: JobSpec, *, only_map: bool = False) -> None:
+    def _run(self, store: JobStore, spec: JobSpec, *, only_segments: bool = False) -> None:
         # This import loads Beam, which takes a second; a complete dataset does not need it.
         from pipelines.pipeline import run_job  # noqa: PLC0415
 
-        run_job(notes, spec, self.runner, only_map=only_map)
+        run_job(store, spec, self.runner, only_segments=only_segments)
 
     def check_first(self, files: Sequence[InputFile], *, base: Manifest | None = None) -> None:
         """Check that each source of these files can be read and has the fields that options name.
 
-        The check runs before any file is mapped.
+        The check runs before any file is processed.
 
         Args:
             files: The files, sorted by source and path.
@@ -306,18 +314,20 @@ class Build:
         if self.options.part == (MERGE,):
             return
         known = frozenset(base.sources() if base else ())
-        first = FirstFiles(job=self.spec.map, files=files, known=known)
-        check_first_records(first.unmapped(self.spec.steps.fingerprints), call=self.runner.call)
+        first = FirstFiles(job=self.spec.job, files=files, known=known)
+        check_first_records(
+            first.unmapped(self.spec.steps.fingerprints), call=self.runner.call_in_worker
+        )
 
     def announce(self) -> None:
-        """Log the inputs and the libraries that read them."""
+        """Log the inputs and libraries, and warnings about options."""
         libraries = ", ".join(self.spec.steps.library_versions.values())
         size = f"{len(self.files)} files, {_megabytes(self.files):.1f} MB; " if self.files else ""
         _LOG.info("%s%s", size, libraries)
         if unused := self.spec.steps.unused_end:
             _LOG.info(
-                "documents end with the id %d, as GLM's do, and not with the tokenizer's own %s: "
-                "give --eos '%s' for a model that was trained with it",
+                "documents end with the id %d, as in GLM, and not with the tokenizer's own %s: "
+                "give --eos '%s' for a model that was trained with that token",
                 self.spec.steps.tokenizer.special["eos"],
                 unused,
                 unused,
@@ -342,7 +352,7 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
     Raises:
         UserError: The dataset differs; the message names the options that differ.
     """
-    options = spec.map.options
+    options = spec.job.options
     output = options.output
     existing.check_corpus(manifest, spec.corpus.spec.name, output=output, advice=advice)
     existing.check_options(
@@ -350,7 +360,7 @@ def check_same(spec: JobSpec, manifest: Manifest, *, advice: str) -> None:
         spec.semantic,
         output=output,
         advice=advice,
-        files=existing.Files(
+        files=existing.OptionFiles(
             tokenizers=(spec.steps.tokenizer, manifest.tokenizer),
             given=(given_paths(options, spec.steps.fingerprints), recorded_paths(output)),
         ),

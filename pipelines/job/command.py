@@ -8,7 +8,7 @@ from pathlib import Path
 from pipelines.corpus.options import Options
 from pipelines.corpus.part import is_share
 from pipelines.corpus.spec import CORPORA, CorpusSpec, load_spec
-from pipelines.execute.imports import keep_pandas_out
+from pipelines.execute.imports import block_pandas_import
 from shards.commands.command import log_plainly
 from shards.commands.flags import flag_of
 from shards.commands.output import print_lines
@@ -32,7 +32,7 @@ def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
     spec = load_spec(module)
 
     def run(options: Options) -> None:
-        keep_pandas_out()
+        block_pandas_import()
         log_plainly()
         # Workers know the corpus's options class by its name, but not the class defined below.
         values = {field.name: getattr(options, field.name) for field in fields(options)}
@@ -42,7 +42,7 @@ def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
 
 
 def run_corpus(module: str, options: Options) -> Manifest | None:
-    """Make the dataset, extend it, or find it complete; or estimate, watch or map a part.
+    """Make a dataset, extend it, or find it complete; or estimate, watch or process a part.
 
     Args:
         module: The module that holds the corpus as CORPUS.
@@ -57,17 +57,17 @@ def run_corpus(module: str, options: Options) -> Manifest | None:
     """
     # Each branch imports only the modules it needs: imports take a second, and --help needs none.
     if options.plan:
-        from pipelines.job.estimate import plan, plan_lines  # noqa: PLC0415 - see above
+        from pipelines.job.estimate import estimate_lines, estimate_run  # noqa: PLC0415 - see above
 
-        print_lines(plan_lines(plan(module, options), options))
+        print_lines(estimate_lines(estimate_run(module, options), options))
     elif options.watch:
         from pipelines.job.watch import watch  # noqa: PLC0415 - see above
 
         watch(module, options)
     elif is_share(options.part):
-        from pipelines.job.build import map_part  # noqa: PLC0415 - see above
+        from pipelines.job.build import process_part  # noqa: PLC0415 - see above
 
-        map_part(module, options)
+        process_part(module, options)
     elif options.append:
         from pipelines.job.append import append  # noqa: PLC0415 - see above
 
@@ -83,17 +83,16 @@ def checked(options: Options, spec: CorpusSpec) -> Options:
     """Return the completed options, after checking that they are compatible.
 
     Raises:
-        UserError: As for `completed`; or options contradict each other, or the output is in an
+        UserError: As for `completed`; or options contradict each other, or the output overlaps an
             input.
     """
     options = completed(options, spec)
     if options.plan and (options.part or options.grows):
         odd = "--part" if options.part else "--append and --watch"
-        raise UserError(f"--plan estimates whole runs: leave {odd} out")
+        raise UserError(f"--plan estimates a whole run: leave {odd} out")
     if options.part and options.grows:
         raise UserError(
-            "--part is for a dataset that is made at once: leave it out, or leave --append "
-            "and --watch out"
+            "--part does not work with --append and --watch: leave it out, or leave them out"
         )
     from pipelines.job.output import check_output  # noqa: PLC0415 - see run_corpus
 
@@ -102,7 +101,7 @@ def checked(options: Options, spec: CorpusSpec) -> Options:
 
 
 def _same_text(options: Options, spec: CorpusSpec) -> str:
-    """Return the flags with which another command reads the same text."""
+    """Return the flags with which another command reads the same texts."""
     name = spec.name if spec.name in CORPORA else spec.documents.__module__
     words = ["--input", *options.input, "--corpus", name]
     for flag in ("text_field", "format"):

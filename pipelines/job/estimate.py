@@ -1,4 +1,4 @@
-"""`--plan`: estimates a run by a run over a timed sample of its input.
+"""`--plan`: estimates a run from a run over a timed sample of its input.
 
 An ordinary job builds a dataset from parts of the input in a temporary folder. Its report for each
 source is scaled by the size of the source relative to the sampled parts.
@@ -56,7 +56,7 @@ START_SECONDS = 4.0
 """The seconds from the command to the first split: starting Python, Beam and models."""
 
 _DATASET, _FIRST, _READ = "dataset", "first", "read"
-"""Folders of a sample: its dataset, and notes of the bytes read before the map and in the map."""
+"""Folders of a sample: its dataset, and numbers of bytes read by first checks and by `map`."""
 
 _SECONDS = 120
 """The seconds above which times are shown in minutes, hours or days."""
@@ -64,26 +64,26 @@ _SECONDS = 120
 _LOG = logging.getLogger("corpusmill")
 
 
-class _NotedReader(BoundedReader):
-    """A bounded reader that writes a note of the number of stored bytes it has read."""
+class _CountingReader(BoundedReader):
+    """A bounded reader that writes the number of stored bytes it has read to a file."""
 
-    def __init__(self, reader: RecordReader, *, unit: float, notes: Path, **bounds: Any) -> None:
+    def __init__(self, reader: RecordReader, *, unit: float, counts: Path, **bounds: Any) -> None:
         super().__init__(reader, **bounds)
         self._unit = unit
-        self._notes = notes
+        self._counts = counts
 
     def _read(self) -> Iterator[Record | Damage]:
         yield from super()._read()
         stored = self.consumed * self._unit
-        (self._notes / uuid.uuid4().hex).write_text(f"{stored} {self.split.source}")
+        (self._counts / uuid.uuid4().hex).write_text(f"{stored} {self.split.source}")
 
 
 @dataclass(frozen=True)
 class SampledCorpus(Corpus):
     """A corpus that reads only a part of each split."""
 
-    notes: Path
-    """The folder for notes of the bytes read."""
+    counts: Path
+    """The folder for the numbers of bytes read."""
     seconds: float
     """The time limit for each part, in seconds."""
 
@@ -96,10 +96,10 @@ class SampledCorpus(Corpus):
             # The beginning of a file may differ from the rest.
             start = (split.start + split.end) // 2 - PART_BYTES
             split = replace(split, start=start) if start > split.start + PART_BYTES else split
-        return _NotedReader(
+        return _CountingReader(
             super().reader(split, all_columns=all_columns),
             unit=unit,
-            notes=self.notes / (_FIRST if all_columns else _READ),
+            counts=self.counts / (_FIRST if all_columns else _READ),
             seconds=self.seconds,
             units=max(1, round(PART_BYTES / unit)),
             packed=packed,
@@ -184,7 +184,7 @@ class Estimate:
         return self.segment_bytes + self.costs.dataset_bytes + self.other_bytes
 
 
-def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate:
+def estimate_run(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate:
     """Estimate a run; nothing is written to the output.
 
     Args:
@@ -196,8 +196,8 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
         UserError: The input cannot be read, or an option is not valid.
     """
     listing, corpora = list_corpus_files(module, options)
-    # The sample allows any share of rejects, so that the estimate can report the share. Warnings of
-    # a run are also shown for the sample.
+    # The sample allows any share of rejects, so that the estimate can report it. First records are
+    # checked as before a run.
     check_sources(
         FirstFiles(job=Job(options=options, corpora=corpora, versions={}), files=listing.files)
     )
@@ -205,8 +205,8 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
     chosen = {name: _spread(each) for name, each in by_source.items()}
     with tempfile.TemporaryDirectory(prefix="corpusmill-plan-") as name:
         folder = Path(name)
-        for notes in (_FIRST, _READ):
-            (folder / notes).mkdir()
+        for kind in (_FIRST, _READ):
+            (folder / kind).mkdir()
         sample = _sampling(chosen, folder, seconds=seconds)
         manifest = _build(
             sample(Corpus(module, options)),
@@ -215,7 +215,7 @@ def plan(module: str, options: Options, *, seconds: float = SECONDS) -> Estimate
         )
         share = {
             name: min(1.0, stored / _bytes(by_source[name]))
-            for name, stored in _noted(folder).items()
+            for name, stored in _bytes_read(folder).items()
         }
         return _projected(manifest, folder / _DATASET, by_source, share=share, options=options)
 
@@ -230,7 +230,7 @@ def _spread(files: Sequence[InputFile]) -> list[InputFile]:
 def _sampling(
     chosen: Mapping[str, Sequence[InputFile]], folder: Path, *, seconds: float
 ) -> Callable[[Corpus], SampledCorpus]:
-    """Return a function that limits a corpus to parts of the chosen files."""
+    """Return a function that limits a corpus to parts of chosen files."""
     split_bytes = max(PART_BYTES, max(map(_bytes, chosen.values())) // PARTS)
     parts = sum(-(-file.bytes // split_bytes) for files in chosen.values() for file in files)
 
@@ -246,7 +246,7 @@ def _sampling(
             beam_args=(),
         )
         each = max(MIN_SECONDS, seconds / max(parts, 1))
-        return SampledCorpus(corpus.module, options, notes=folder, seconds=each)
+        return SampledCorpus(corpus.module, options, counts=folder, seconds=each)
 
     return sampled
 
@@ -254,9 +254,9 @@ def _sampling(
 def _build(
     corpus: SampledCorpus, corpora: Mapping[str, Corpus], files: Sequence[InputFile]
 ) -> Manifest:
-    """Build the dataset of a sample in this process, and show only warnings of its log."""
+    """Build the dataset of a sample in this process, and only log its warnings."""
     silence_beam()
-    load_steps(corpus.options, run="").prepare()  # so that only the work is timed, not the start
+    load_steps(corpus.options, run="").prepare()  # so that only the work is timed, not loading
     level = _LOG.level
     _LOG.setLevel(logging.WARNING)
     try:
@@ -266,11 +266,11 @@ def _build(
         _LOG.setLevel(level)
 
 
-def _noted(folder: Path) -> dict[str, float]:
-    """Return the stored bytes that were read, by source."""
+def _bytes_read(folder: Path) -> dict[str, float]:
+    """Return the stored bytes that the sample read, by source."""
     read: dict[str, float] = {}
-    for note in sorted((folder / _READ).iterdir()):
-        stored, _, source = note.read_text().partition(" ")
+    for path in sorted((folder / _READ).iterdir()):
+        stored, _, source = path.read_text().partition(" ")
         read[source] = read.get(source, 0.0) + float(stored)
     return read
 
@@ -314,7 +314,7 @@ def _projected(
 
 
 def _num_shards(tokens: int, most: int) -> int:
-    """Return the number of shards, a power of two, that keeps each shard below `most` tokens."""
+    """Return the number of shards, a power of two, that keeps a shard within `most` tokens."""
     return 1 << max(0, math.ceil(math.log2(max(tokens, 1) / most)))
 
 
@@ -322,7 +322,7 @@ def _bytes(files: Sequence[InputFile]) -> int:
     return sum(file.bytes for file in files)
 
 
-def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
+def estimate_lines(estimate: Estimate, options: Options) -> Iterator[str]:
     """Yield the lines that `--plan` prints for a run with these options."""
     head = ("", "files", "bytes", "sampled", "documents", "kept", "tokens", "left out")
     yield from table([head, *(_row(*named) for named in estimate.sources.items())], left=(0, 7))
@@ -342,7 +342,7 @@ def plan_lines(estimate: Estimate, options: Options) -> Iterator[str]:
     if share > options.max_reject_rate:
         yield ""
         yield (
-            f"{100 * share:.2g} % of the sample cannot be read: more than --max-reject-rate "
+            f"{100 * share:.2g} % of the sample cannot be read, more than --max-reject-rate "
             f"{options.max_reject_rate:g} allows"
         )
 

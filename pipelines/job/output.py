@@ -1,4 +1,4 @@
-"""Checks a run's output: a folder apart from its inputs, with names valid on all file systems.
+"""Checks a run's output: a folder apart from the inputs, with names valid on all file systems.
 
 These checks run before any file is made. The next run would read a dataset among its inputs as
 input, and a clean-up could delete inputs in the dataset's folder.
@@ -77,9 +77,9 @@ def _check_work(work: Path) -> None:
         links = [path for path in paths if path.is_symlink()]
     if links:
         raise UserError(
-            f"{links[0]} is a link, to {_real(links[0])}: runs of several outputs could meet "
-            "there, and clean up what is not theirs. Remove the link (what it points to stays), "
-            "or give an --output on that disk"
+            f"{links[0]} is a link to {_real(links[0])}: runs with other outputs could use the "
+            "same folder and delete each other's files. Remove the link (its target stays), or "
+            "give an --output on that disk"
         )
 
 
@@ -129,8 +129,8 @@ def _check_parts(parts: _Parts, place: Sequence[str], spec: str, output: AnyPath
 
 
 def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
-    """Return whether a pattern may match files of a dataset below the folder it is relative to."""
-    if pattern and not _may_be_ours(pattern[-1]):
+    """Return whether a pattern may match files of a dataset, which is `below` its folder."""
+    if pattern and not _may_match_output(pattern[-1]):
         return False
     for part, name in zip(pattern, below, strict=False):
         if part == "**":
@@ -140,7 +140,7 @@ def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
     return not pattern or len(pattern) > len(below)
 
 
-def _may_be_ours(pattern: str) -> bool:
+def _may_match_output(pattern: str) -> bool:
     """Return whether a name with wildcards may match a file that a run writes."""
     end = re.split(r"[*?\]]", pattern)[-1]
     return any(end.endswith(ending) or ending.endswith(end) for ending in _ENDINGS)
@@ -161,6 +161,6 @@ def _output_inside(spec: str, output: AnyPath) -> UserError:
 
 def _input_inside(spec: str, output: AnyPath) -> UserError:
     return UserError(
-        f"the input {spec} is the output {output}, or is in it: a dataset has its "
-        "folder for itself. Give an --output of its own, apart from the input"
+        f"the input {spec} is the output {output}, or is in it: a dataset needs a folder "
+        "without other files. Give an --output outside of the input"
     )

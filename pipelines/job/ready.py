@@ -1,7 +1,7 @@
-"""Checks everything that a run needs besides its input, before the run lists the input.
+"""Checks everything that a run needs except its input, before the run lists the input.
 
-Listing a bucket or a folder of 10⁵ files takes long, whereas an unreachable engine, an output that
-cannot be written or a missing model is noticed at once.
+Listing a bucket or a folder of 10⁵ files takes long, whereas an unreachable engine, a read-only
+output or a missing model is found at once.
 """
 
 import tempfile
@@ -27,7 +27,7 @@ _LID = "https://fasttext.cc/docs/en/language-identification.html"
 
 
 def check_ready(options: Options, *, corpus: str) -> None:
-    """Check that a run can begin, as far as this is possible without its input.
+    """Check that a run can start, as far as this is possible without its input.
 
     Args:
         options: Complete options.
@@ -61,8 +61,8 @@ def _check_writable(output: Path) -> None:
         above = next(folder for folder in (output, *output.parents) if _is_there(folder))
         if not above.is_dir():
             raise UserError(
-                f"the output {output} cannot be made: {above} is a file, where a folder is needed. "
-                "Give another --output, or move the file away"
+                f"the output {output} cannot be created, because {above} is a file. Give another "
+                "--output, or move the file away"
             )
         with tempfile.TemporaryFile(dir=above, buffering=0) as file:
             file.write(bytes(_PROBE_BYTES))
@@ -77,11 +77,11 @@ def _is_there(path: Path) -> bool:
 
 
 def _named_files(options: Options) -> Iterator[tuple[str, str]]:
-    """Yield the files of models and lists, each with its flag and a description of the file."""
+    """Yield the files of models and lists, each with a text about its flag."""
     if options.lid_model:
         yield options.lid_model, f"--lid-model names fastText's lid.176.bin or .ftz, from {_LID}"
     for name in options.decontaminate:
-        yield name, "--decontaminate names texts of benchmarks"
+        yield name, "--decontaminate names files with texts of benchmarks"
     for name in options.url_blocklist:
         yield name, "--url-blocklist names a list of domains"
     for text in options.classifier:

@@ -2,8 +2,8 @@
 
 scan ─▶ settled? ─▶ due? ─▶ append ─▶ sleep ─▶ scan …
 
-A watch keeps the same state as --append: after any interruption, the dataset, its ledger and the
-records in .work determine how to continue.
+Like --append, a watch keeps its state in the dataset, its ledger and the records in .work, and
+continues from them after any interruption.
 """
 
 import logging
@@ -21,13 +21,13 @@ from types import FrameType
 import pyarrow as pa
 
 from pipelines.commit.commit import lag_of
-from pipelines.commit.existing import seen_files
+from pipelines.commit.existing import dataset_inputs
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus, CorpusInputs, corpus_inputs, input_specs
 from pipelines.corpus.spec import load_spec
-from pipelines.job.append import begun_files, check_base, grow
+from pipelines.job.append import check_base, grow, unfinished_files
 from pipelines.job.arrivals import Arrivals, Name, Version
-from pipelines.job.build import started
+from pipelines.job.build import open_build
 from pipelines.job.ready import check_ready
 from pipelines.read.files import InputFile, input_paths
 from pipelines.read.hub import is_hub_dataset
@@ -43,10 +43,10 @@ from shards.manifest import (
     sum_shards,
 )
 
-LOOK_EVERY = 5.0
-"""The seconds between two scans, unless scans take long (see LOOK_FACTOR)."""
+SCAN_SECONDS = 5.0
+"""The seconds between two scans, unless scans take long (see SCAN_PAUSE_FACTOR)."""
 
-LOOK_FACTOR = 20
+SCAN_PAUSE_FACTOR = 20
 """The pause between two scans is at least this many times as long as the last scan took."""
 
 LONGEST_PAUSE = 60.0
@@ -56,56 +56,55 @@ SHOWN_EVERY = 10.0
 """The minimum seconds between two lines of progress."""
 
 AHEAD_BYTES = 256 << 20
-"""The bytes of waiting files from which on files are mapped before their generation is due."""
+"""The bytes of waiting files from which files are processed before their generation is due."""
 
 _LOG = logging.getLogger("corpusmill")
 
 
 def watch(module: str, options: Options) -> None:
-    """Watch the inputs until the user or --until ends the watch; then commit the settled files.
+    """Watch the inputs until the user or --until stops the watch; then commit the settled files.
 
     Args:
         module: The module that holds the corpus as CORPUS.
         options: Complete options, as `completed` returns them.
 
     Raises:
-        UserError: The watch cannot begin; the message says why and what to do.
+        UserError: The watch cannot start; the message says why and what to do.
     """
     check_ready(options, corpus=load_spec(module).name)
     for path in input_paths(input_specs(options)):
         if is_hub_dataset(path):
             raise UserError(
-                "--watch follows folders, globs and URLs; a dataset of the hub as it is now "
-                f"({shown(path)}) can be added with --append"
+                "--watch watches folders, globs and URLs; to add the current state of a dataset of "
+                f"the hub ({shown(path)}), use --append"
             )
     inputs, corpora = corpus_inputs(module, options)
     listing = inputs.list_files()
     listing.log_remarks()
     with lock_dataset(options.output):
         corpus, output = Corpus(module, options), options.output
-        with started(corpus, corpora, files=()) as run:
+        with open_build(corpus, corpora, files=()) as run:
             base = read_current_manifest(output)
             check_base(run.spec, base)
             run.announce()
             run.check_first(listing.files, base=base)
-        with _told_to_stop() as stop:
+        with _stop_signals() as stop:
             Watch(corpus, corpora, inputs=inputs, unmatched=listing.unmatched).run(stop)
 
 
 @contextmanager
-def _told_to_stop() -> Iterator[threading.Event]:
+def _stop_signals() -> Iterator[threading.Event]:
     """Yield an event that Ctrl-C and SIGTERM set; a second signal ends this process at once."""
     stop = threading.Event()
 
-    def told(*_: int | FrameType | None) -> None:
+    def handle(*_: int | FrameType | None) -> None:
         if stop.is_set():
-            # An exception could interrupt a commit, and the lock must be held until the commit
-            # ends.
-            os.write(2, b"ended at once: the same command goes on from here\n")
+            # An exception could interrupt a commit and release the lock before the commit ends.
+            os.write(2, b"stopped at once: the same command continues from here\n")
             os._exit(130)
         stop.set()
 
-    before = {number: signal.signal(number, told) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
@@ -169,23 +168,23 @@ class Watch:
         self._output = corpus.options.output
         self._arrivals = Arrivals(self._options.settle, unmatched=unmatched)
         self._tokens: dict[InputFile, int] = {}
-        """The number of tokens of each file that waits and is mapped."""
+        """The number of tokens of each waiting file that is already processed."""
         self._base: Manifest | None = read_current_manifest(self._output)
         self._dataset: Mapping[Name, Version | None] | None = None
-        """The files of the dataset; None if they must be read from the manifest."""
+        """The files of the dataset; None if they must be read from the manifest again."""
         self._totals = WatchTotals()
-        self._look_pause = LOOK_EVERY
+        self._scan_pause = SCAN_SECONDS
         """Seconds until the next scan."""
         self._pause = 0.0
         """Seconds until the next attempt, while a problem persists."""
-        self._said = self._shown = -LONGEST_PAUSE
+        self._warned_at = self._shown = -LONGEST_PAUSE
         self._line = ""
 
     def run(self, stop: threading.Event) -> None:
         """Watch until stopped or until --until; then commit the files that have settled."""
         options, until = self._options, self._options.until
         _LOG.info(
-            "watching %s: a generation every %s%s; Ctrl-C commits what has settled and ends",
+            "watching %s: a generation every %s%s; Ctrl-C commits the settled files and ends",
             ", ".join(options.input),
             _duration(options.every),
             f", until {until.isoformat(timespec='seconds')}" if until else "",
@@ -193,8 +192,8 @@ class Watch:
         while not (stop.is_set() or (until and datetime.now(UTC) >= until)):
             self._attempt()
             left = (until - datetime.now(UTC)).total_seconds() if until else LONGEST_PAUSE
-            stop.wait(max(0.0, min(self._pause or self._look_pause, left)))
-        _LOG.info("ending: committing the files that have settled; Ctrl-C once more ends at once")
+            stop.wait(max(0.0, min(self._pause or self._scan_pause, left)))
+        _LOG.info("ending: committing the settled files; press Ctrl-C again to stop at once")
         while not self._attempt(ending=True):
             time.sleep(self._pause)
         totals = self._totals
@@ -208,34 +207,34 @@ class Watch:
         )
 
     def _attempt(self, *, ending: bool = False) -> bool:
-        """Scan the inputs and do all work that is due; log a persisting problem once a minute."""
+        """Scan the inputs and do all work that is due; log an error at most once a minute."""
         try:
-            self._turn(ending=ending)
+            self._scan_and_grow(ending=ending)
         except (UserError, OSError) as error:
             self._pause = min(max(1.0, 2 * self._pause), LONGEST_PAUSE)
-            if time.monotonic() - self._said >= LONGEST_PAUSE:
-                self._said = time.monotonic()
-                _LOG.warning("waiting, and tried again: %s", error)
+            if time.monotonic() - self._warned_at >= LONGEST_PAUSE:
+                self._warned_at = time.monotonic()
+                _LOG.warning("waiting, then trying again: %s", error)
             return False
         if self._pause:
-            self._pause, self._said = 0.0, -LONGEST_PAUSE
+            self._pause, self._warned_at = 0.0, -LONGEST_PAUSE
             _LOG.info("the problem is solved: the watch continues")
         self._show()
         return True
 
-    def _turn(self, *, ending: bool) -> None:
-        dataset = self._learn()
+    def _scan_and_grow(self, *, ending: bool) -> None:
+        dataset = self._load_dataset()
         began = time.monotonic()
         listing = self._inputs.list_files()
         took, now = time.monotonic() - began, time.time()
-        usual = min(LOOK_EVERY, max(0.5, self._options.settle / 2))
-        self._look_pause = max(usual, LOOK_FACTOR * took)
+        usual = min(SCAN_SECONDS, max(0.5, self._options.settle / 2))
+        self._scan_pause = max(usual, SCAN_PAUSE_FACTOR * took)
         self._arrivals.scan(listing, dataset=dataset, now=now)
-        begun = {*begun_files(self._base, listing.files, self._output)}
+        begun = {*unfinished_files(self._base, listing.files, self._output)}
         ready = {file: at for file, at in self._arrivals.ready(now).items() if file not in begun}
         self._tokens = {file: n for file, n in self._tokens.items() if file in ready}
         due = self._is_due(ready, now) or (ending and bool(ready))
-        if begun or due or self._is_mapped_ahead(ready):
+        if begun or due or self._is_processed_ahead(ready):
             self._grow([*begun], ready, left_out=listing.refused, due=due)
         if ending and not self._options.keep_segments:
             remove_work(self._output / WORK)
@@ -246,8 +245,8 @@ class Watch:
         waits = [now - at for file, at in ready.items() if file not in failed]
         return max(waits, default=-1.0) >= self._options.every
 
-    def _is_mapped_ahead(self, ready: Iterable[InputFile]) -> bool:
-        """Return whether files are mapped now that become part of a later generation."""
+    def _is_processed_ahead(self, ready: Iterable[InputFile]) -> bool:
+        """Return whether files of a later generation are to be processed now."""
         new = [file for file in ready if file not in self._tokens]
         again = not self._arrivals.failed().keys().isdisjoint(new)
         many = sum(file.bytes for file in new) >= AHEAD_BYTES
@@ -261,27 +260,27 @@ class Watch:
         left_out: Mapping[InputFile, str],
         due: bool,
     ) -> None:
-        """Add a generation if it is due, or map files ahead; workers end afterwards."""
-        with started(self._corpus, self._corpora, files=[*begun, *ready]) as run:
+        """Add a generation if it is due, otherwise process files ahead; then end the workers."""
+        with open_build(self._corpus, self._corpora, files=[*begun, *ready]) as run:
             later = self._arrivals.failed().items()
             run.left_out = {**left_out, **{file: why for file, why in later if file not in ready}}
-            run.arrived = self._arrivals.first_seen()
+            run.first_seen = self._arrivals.first_seen()
             try:
                 grow(run, self._base, begun=begun, files=[*ready] if due else [])
                 if not due:
-                    self._tokens |= run.map_ahead([f for f in ready if f not in self._tokens])
+                    self._tokens |= run.process_ahead([f for f in ready if f not in self._tokens])
             finally:
                 self._dataset = None
-                self._arrivals.tried(self._tokens, failed=run.failed, now=time.time())
-                pa.default_memory_pool().release_unused()  # tables of all its documents are gone
-        self._learn()
+                self._arrivals.record_attempts(self._tokens, failed=run.failed, now=time.time())
+                pa.default_memory_pool().release_unused()  # frees the generation's tables
+        self._load_dataset()
 
-    def _learn(self) -> Mapping[Name, Version | None]:
+    def _load_dataset(self) -> Mapping[Name, Version | None]:
         """Return the files of the dataset, and count its new generations."""
         if self._dataset is None:
             before = len(self._base.generations) if self._base else 0
             self._base = read_current_manifest(self._output)
-            seen = seen_files(self._base, output=self._output) if self._base else {}
+            seen = dataset_inputs(self._base, output=self._output) if self._base else {}
             first_seen = {file.name: at for file, at in self._arrivals.first_seen().items()}
             for generation in self._base.generations[before:] if self._base else ():
                 names = [(entry.source, entry.path) for entry in generation.inputs]
@@ -295,7 +294,7 @@ class Watch:
         totals, failed = self._totals, self._arrivals.failed()
         waiting = self._arrivals.first_seen().keys() - failed
         number = len(self._base.generations) + 1 if self._base else 1
-        mapped = f", {sum(self._tokens.values()):,} tokens mapped" if self._tokens else ""
+        mapped = f", {sum(self._tokens.values()):,} tokens processed" if self._tokens else ""
         lag = f"lag {_duration(statistics.median(totals.lags))} median" if totals.lags else ""
         line = " | ".join(
             [

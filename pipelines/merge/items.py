@@ -1,7 +1,4 @@
-"""The items of WriteShards: ranges of the order become shards, and slots tables of signatures.
-
-An item writes its record last, in a file named after it; an item whose record exists is done.
-"""
+"""The items of WriteShards: ranges of the order become shards, and slots tables of signatures."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -28,8 +25,6 @@ from shards.manifest import TRAIN, VALIDATION, WORK, ShardEntry, TableEntry
 from shards.merged import ShardSlice, write_merged_shard
 from shards.paths import join_checked as path_within
 from shards.range import Range, split_range
-from shards.records import seal
-from shards.storage.files import write_json
 from shards.storage.remote import AnyPath
 from shards.storage.sparse import concurrent_map
 from shards.tables import write_entry, write_parquet
@@ -89,20 +84,21 @@ class MergeRecord:
     histograms: Mapping[str, Mapping[str, Histogram]] = field(default_factory=dict)
     """Histograms by column of the audit rows, then by verdict."""
 
-    def tables(self) -> tuple[TableEntry, ...]:
-        """Return the entries of all files except the shards."""
-        return (*self.audit, *self.rejects, *self.dropped_texts, *self.signatures)
+    @property
+    def entries(self) -> tuple[ShardEntry | TableEntry, ...]:
+        """The entries of all files."""
+        tables = (*self.audit, *self.rejects, *self.dropped_texts, *self.signatures)
+        return *self.shards, *self.validation, *tables
 
 
-def prepare_merge(output: AnyPath) -> Callable[[MergeItem | SlotItem], None]:
+def prepare_merge(output: AnyPath) -> Callable[[MergeItem | SlotItem], MergeRecord]:
     """Return the function that runs the items of the merge for the dataset in `output`."""
     return partial(run_merge, output)
 
 
-def run_merge(output: AnyPath, item: MergeItem | SlotItem) -> None:
-    """Write the files of an item, then its record."""
-    record = _merge(output, item) if isinstance(item, MergeItem) else _keep_slots(output, item)
-    write_json(output / WORK / "merge" / f"{item.name}.json", seal(record))
+def run_merge(output: AnyPath, item: MergeItem | SlotItem) -> MergeRecord:
+    """Write the files of an item and return its record."""
+    return _merge(output, item) if isinstance(item, MergeItem) else _keep_slots(output, item)
 
 
 def _merge(output: AnyPath, item: MergeItem) -> MergeRecord:

@@ -31,8 +31,7 @@ from shards.manifest import WORK
 from shards.merged import merge_slices
 from shards.paths import check_stem
 from shards.range import Range, split_range
-from shards.records import seal
-from shards.storage.files import FileEntry, atomic_write, is_intact, write_json
+from shards.storage.files import FileEntry, atomic_write, is_intact
 from shards.storage.remote import AnyPath, RemotePath
 from shards.storage.sparse import BLOCK_ROWS, concurrent_map
 from shards.tables import column, with_hash_range, write_table
@@ -218,13 +217,13 @@ def _entry(index: SegmentIndex, item: RangeItem) -> SegmentEntry:
     )
 
 
-def prepare_range(output: AnyPath) -> Callable[[RangeItem], None]:
+def prepare_range(output: AnyPath) -> Callable[[RangeItem], RangeRecord]:
     """Return the function that runs the items of `ranges` for the dataset in `output`."""
     return partial(run_range, output)
 
 
-def run_range(output: AnyPath, item: RangeItem) -> None:
-    """Write a range of neighbouring segments as one segment, then the record."""
+def run_range(output: AnyPath, item: RangeItem) -> RangeRecord:
+    """Write a range of neighbouring segments as one segment, and return its record."""
     work, within = output / WORK, Range.of(item.index, item.total)
     index = load_index(work, item.segment_index)
     segments = {number: index.segments[number] for number in item.numbers}
@@ -250,8 +249,7 @@ def run_range(output: AnyPath, item: RangeItem) -> None:
         tables["rejects"] = (with_hash_range(part, within) for part in rejects)
     for suffix, of_suffix in tables.items():
         files[suffix] = _write_blocks(with_suffix(stem, suffix), of_suffix)
-    record = RangeRecord(stem=item.name, files=files)
-    write_json(work / FOLDER / f"{item.name}.json", seal(record))
+    return RangeRecord(stem=item.name, files=files)
 
 
 def _write_documents(

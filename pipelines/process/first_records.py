@@ -23,7 +23,7 @@ from pipelines.corpus.batcher import BatchPiece, DocumentBatcher
 from pipelines.corpus.options import Options
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.unreadable import UnreadableSource
-from pipelines.execute.deaths import ATTEMPT
+from pipelines.execute.attempt import ATTEMPT
 from pipelines.process.field_check import FieldCheck, check_fields
 from pipelines.process.plan import split_items
 from pipelines.process.processor import Job

@@ -21,7 +21,7 @@ from pipelines.corpus.input_counts import InputCounts
 from pipelines.corpus.options import SEGMENTS, Options, semantic_options
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.versions import segment_versions
-from pipelines.execute.deaths import ATTEMPT
+from pipelines.execute.attempt import ATTEMPT
 from pipelines.execute.item import last_line
 from pipelines.execute.workers import MAX_DEATHS
 from pipelines.process.builder import SegmentBuilder
@@ -35,8 +35,7 @@ from pipelines.steps.step_pipeline import take_steps
 from shards.errors import UserError
 from shards.manifest import WORK
 from shards.memory import is_out_of_memory
-from shards.records import seal
-from shards.storage.files import canonical_json, write_json
+from shards.storage.files import canonical_json
 from shards.storage.remote import AnyPath
 
 _CUT = {
@@ -218,7 +217,7 @@ def record_names(
     return names
 
 
-def prepare_splits(job: Job) -> Callable[[ProcessItem], None]:
+def prepare_splits(job: Job) -> Callable[[ProcessItem], ProcessRecord]:
     """Return the function that processes items of a job."""
     return SplitProcessor(job).process
 
@@ -246,8 +245,8 @@ class SplitProcessor:
             keep_texts=options.keep_dropped,
         )
 
-    def process(self, item: ProcessItem) -> None:
-        """Write the segments of an item, and then its record.
+    def process(self, item: ProcessItem) -> ProcessRecord:
+        """Write the segments of an item and return its record.
 
         In a watch a file that cannot be processed gets a record with the reason, because one file
         must not stop the others. Errors about the output are not the file's fault. If a worker has
@@ -255,14 +254,13 @@ class SplitProcessor:
         to find the bad one.
         """
         try:
-            record = (
-                self._one_by_one(item) if ATTEMPT.deaths else self._process_item(item, item.name)
-            )
+            if ATTEMPT.deaths:
+                return self._one_by_one(item)
+            return self._process_item(item, item.name)
         except Exception as error:
             if not self._leaves_out(error):
                 raise
-            record = self._one_by_one(item) if len(item.splits) > 1 else _failed(item, error)
-        write_json(self._folder / f"{item.name}.json", seal(record))
+            return self._one_by_one(item) if len(item.splits) > 1 else _failed(item, error)
 
     def _leaves_out(self, error: Exception) -> bool:
         """Return whether to leave out a file because of an error, instead of ending the run."""
@@ -275,7 +273,7 @@ class SplitProcessor:
         parts: list[ProcessRecord] = []
         for number, split in enumerate(item.splits):
             one = replace(item, splits=(split,))
-            ATTEMPT.name_place(str(one))
+            ATTEMPT.report_place(str(one))
             try:
                 self._check_deaths(one)
                 # Names that differ from those of the whole item, because Beam may still run an

@@ -1,1 +1,1 @@
-"""The page that shows a run: a pure function of its report.json and manifest to HTML."""
+"""The page about a run: a pure function of report.json and manifest that returns HTML."""

@@ -1,4 +1,4 @@
-"""The command of this package."""
+"""Runs the command of this package."""
 
 import sys
 

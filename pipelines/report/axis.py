@@ -1,9 +1,9 @@
-"""Where a value of the histograms' grid is on the axis of a picture.
+"""Axes of the report's pictures, which give the place of each value of the histograms' grid.
 
-Shares get a linear axis, everything else a logarithmic one. All cells of an axis have the same
-width, so a bar's height alone says how many documents there are: hundredths, or one or more eighths
-of an octave. Other values have a separate place: those above 1 to the right of
-shares, 0 to the left of a logarithmic axis.
+Shares get a linear axis, all other values a logarithmic one. All cells of an axis have the same
+width (hundredths, or one or more eighths of an octave), so the height of a bar alone shows how many
+documents there are. Values that do not fit the axis have a separate place: values above 1 to the
+right of shares, 0 to the left of a logarithmic axis.
 """
 
 import math
@@ -16,31 +16,31 @@ from pipelines.segments.histograms import PER_OCTAVE, PER_UNIT
 MAX_CELLS, MAX_TICKS = 80, 5
 _ENDS = (0.2, 0.5, 1.0)
 _STEP = 10
-"""Cells of which each end is a multiple."""
+"""The number of cells of which the last tick of a linear axis is a multiple."""
 _APART = 0.08
-"""Between an axis and the separate place next to it: a share of the axis, room for two ticks."""
+"""The gap between an axis and the separate place, as a share of the axis: room for two ticks."""
 
 _MAX_OUTSIDE = 0.01
-"""Share of the documents that may lie beyond an axis from 0 to 1."""
+"""The maximum share of documents with values above 1 for which the axis ends at 1."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Axis:
-    """Cells in a row."""
+    """An axis, divided into cells."""
 
     cells: int
-    """Width in cells, with the separate place."""
+    """The width in cells, including the separate place."""
     place: Callable[[float], float]
-    """Returns where a value stands, in cells from the left."""
+    """Returns the place of a value, in cells from the left."""
     ticks: Mapping[float, str]
-    """Texts below the axis, by place."""
+    """The texts below the axis, by place."""
 
 
 def axis_of(counts: Mapping[float, int], bounds: Iterable[float]) -> Axis:
-    """Return the axis for some values, wide enough for the bounds of rules too.
+    """Return an axis for some values that also has room for the bounds of rules.
 
     Args:
-        counts: How many documents have each value.
+        counts: The number of documents by value.
         bounds: The bounds.
     """
     values = [*counts, *bounds]
@@ -53,7 +53,7 @@ def axis_of(counts: Mapping[float, int], bounds: Iterable[float]) -> Axis:
 
 
 def _linear(end: float, counts: Mapping[float, int], *, beside: bool) -> Axis:
-    """Return an axis of shares from 0 to an end, which may have a cell for itself."""
+    """Return an axis of shares from 0 to `end`, which gets its own cell if a value equals it."""
     own = round(end * PER_UNIT) + (1 if end in counts else 0)
     cells = own + (_outside(own) if beside else 0)
 
@@ -85,12 +85,12 @@ def _logarithmic(values: Iterable[float], *, beside: bool) -> Axis:
 
 
 def _outside(own: int) -> int:
-    """Return the cells that the separate place takes next to an axis of `own` cells."""
+    """Return the number of cells for the separate place and the gap, given those of the axis."""
     return 2 + round(_APART * own)
 
 
 def _round_numbers(low: float, high: float) -> list[float]:
-    """Return the few roundest numbers in a range; its ends if there is hardly one."""
+    """Return a few round numbers in a range; the ends of the range if there are fewer than two."""
     values: list[float] = []
     for steps in ((1.0,), (1.0, 3.0), (1.0, 2.0, 5.0)):
         values = [step * 10.0**power for power in range(-9, 19) for step in steps]

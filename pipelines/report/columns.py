@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 
 def width(text: str) -> int:
-    """Return how many columns a terminal gives a text: two for a character of East Asia."""
+    """Return the number of columns of a text in a terminal: two per East Asian wide character."""
     return sum(
         0 if unicodedata.combining(c) else 1 + (unicodedata.east_asian_width(c) in "WF")
         for c in text
@@ -13,7 +13,7 @@ def width(text: str) -> int:
 
 
 def cut(text: str, room: int) -> str:
-    """Return a text that takes at most `room` columns, with an ellipsis where it was cut."""
+    """Return a text cut to at most `room` columns, with an ellipsis if it was cut."""
     if width(text) <= room:
         return text
     taken = 1
@@ -25,7 +25,7 @@ def cut(text: str, room: int) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> Iterator[str]:
-    """Yield rows with columns under each other; those not in `left` end at the same place."""
+    """Yield rows with aligned columns: those in `left` to the left, all others to the right."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = []

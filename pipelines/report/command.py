@@ -1,4 +1,4 @@
-"""Draws the page of a dataset again from report.json; no document is read."""
+"""The command that writes report.html again from report.json, without reading documents."""
 
 from dataclasses import MISSING, dataclass
 
@@ -38,13 +38,14 @@ class DrawReport(Command):
         path = self.dataset / REPORT
         if not path.exists():
             raise UserError(
-                f"{path} is missing, and only it describes the run that made this dataset. Copy "
-                f"it from where the dataset was made; {called('shards stats')} shows what the "
-                "manifest says"
+                f"{path} is missing: only this file describes the run that made the dataset. Copy "
+                "it from the folder in which the dataset was made. "
+                f"{called('shards stats')} shows the figures of the manifest"
             )
         report = read_json(path)
         with json_errors_explained(
-            path, "copy it from where the dataset was made, or build the dataset again"
+            path,
+            "copy it from where the dataset was made, or build the dataset again",
         ):
             name = shown_name(self.dataset)
             html = page(name, manifest, report, corpus_size=self.corpus_size)

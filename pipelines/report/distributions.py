@@ -14,18 +14,18 @@ from pipelines.report.pictures import (
     quantile,
     summaries,
 )
-from pipelines.segments.histograms import PLAIN, Histogram, add_histograms
+from pipelines.segments.histograms import BASE_COLUMNS, Histogram, add_histograms
 
 _SIDES = {"<": "minimum", ">": "maximum"}
 
 
 @dataclass(frozen=True)
 class Distribution:
-    """How one figure of the documents is distributed."""
+    """The distribution of one figure of the documents."""
 
     name: str
     counts: Mapping[str, Histogram]
-    """By verdict."""
+    """The histograms by verdict."""
     bounds: Sequence[Bound]
 
     @property
@@ -35,12 +35,12 @@ class Distribution:
 
     @property
     def median(self) -> float:
-        """Of the kept documents, or of the dropped ones if none was kept."""
+        """The median of the kept documents, or of the dropped documents if none was kept."""
         return quantile(next(filter(None, self.counts.values())), 0.5)
 
     @property
     def summaries(self) -> list[Summary]:
-        """Numbers, medians and ranges of the kept and the dropped documents."""
+        """The summaries of the kept and of the dropped documents."""
         return list(summaries(self.counts))
 
     @property
@@ -52,7 +52,7 @@ class Distribution:
 def distributions(
     report: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, list[Distribution]]:
-    """Return the distributions by source, first those of all sources together, called "".
+    """Return the distributions by source; the first key, "", is all sources together.
 
     Args:
         report: The content of report.json.
@@ -65,7 +65,7 @@ def distributions(
     return {
         source: [
             Distribution(name, columns[name], _bounds(name, report["rules"], threshold))
-            for name in dict.fromkeys([*PLAIN, *columns])
+            for name in dict.fromkeys([*BASE_COLUMNS, *columns])
             if any(columns.get(name, {}).values())
         ]
         for source, columns in histograms.items()

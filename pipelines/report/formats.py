@@ -15,24 +15,24 @@ def whole(number: float) -> str:
 
 
 def short(number: float) -> str:
-    """Return a number to three figures, large ones to all before the point: 0.0123, 65.8, 1,234."""
+    """Return a number with three digits, or all digits before the point: 0.0123, 65.8, 1,234."""
     if abs(number) >= 100 or number == 0:  # noqa: PLR2004  three figures before the point
         return f"{number:,.0f}"
     return f"{number:.3g}" if abs(number) >= 0.001 else f"{number:.1e}"  # noqa: PLR2004  else zeros
 
 
 def byte_size(num_bytes: float) -> str:
-    """Return bytes in powers of ten: 310 kB, 1.21 GB."""
+    """Return a number of bytes with a decimal unit: 310 kB, 1.21 GB."""
     return _scaled(num_bytes, _SIZES)
 
 
 def amount(number: float) -> str:
-    """Return a number to three figures: 65.8 thousand, 1.2 trillion."""
+    """Return a number with three digits: 65.8 thousand, 1.2 trillion."""
     return _scaled(number, _COUNTS)
 
 
 def chinese_amount(number: float) -> str:
-    """Return a number to three figures as Chinese counts it: 6.58 万, 1.2 万亿."""
+    """Return a number with three digits and a Chinese unit: 6.58 万, 1.2 万亿."""
     power = 0
     while round(number, 1) >= _TEN_THOUSAND and power < len(_CHINESE_COUNTS) - 1:
         number, power = number / _TEN_THOUSAND, power + 1
@@ -40,7 +40,7 @@ def chinese_amount(number: float) -> str:
 
 
 def tick(number: float) -> str:
-    """Return a number for the narrow place under an axis: 0.5, 20, 1k, 3M."""
+    """Return a short form of a number for a tick of an axis: 0.5, 20, 1k, 3M."""
     return _scaled(number, ("", "k", "M", "G", "T", "P")).removesuffix(".0")
 
 
@@ -52,7 +52,7 @@ def _scaled(number: float, units: Sequence[str]) -> str:
 
 
 def percent(part: float, of: float) -> str:
-    """Return a share in per cent, a dash if it is a share of nothing: 95.9 %, < 0.01 %."""
+    """Return a share in per cent: 95.9 %, < 0.01 %; a dash if the whole is 0."""
     if not of:
         return "–"
     percent = 100 * part / of
@@ -62,7 +62,7 @@ def percent(part: float, of: float) -> str:
 
 
 def duration(hours: float) -> str:
-    """Return hours in the unit that suits: 34 s, 12 min, 5.2 h, 41 days."""
+    """Return a number of hours with a suitable unit: 34 s, 12 min, 5.2 h, 41 days."""
     for unit, in_hours, least in (("days", 24, 48), ("h", 1, 1), ("min", 1 / 60, 1 / 60)):
         if hours >= least:
             return f"{short(hours / in_hours)} {unit}"
@@ -70,7 +70,7 @@ def duration(hours: float) -> str:
 
 
 def option_text(value: Any) -> str:
-    """Return the value of an option of the run on one line."""
+    """Return the value of an option on one line."""
     if isinstance(value, Mapping):
         return "; ".join(f"{name} {option_text(value[name])}" for name in sorted(value))
     if isinstance(value, list):
@@ -81,7 +81,7 @@ def option_text(value: Any) -> str:
 
 
 def hex_dump(hexadecimal: str) -> str:
-    """Return bytes, given in hexadecimal, in lines of 16 figures and below them as text."""
+    """Return a dump of hexadecimal bytes, 16 per line, followed by the bytes as text."""
     raw = bytes.fromhex(hexadecimal)
     starts = range(0, min(len(raw), _DUMP_BYTES), _DUMP_WIDTH)
     lines = [raw[start : start + _DUMP_WIDTH].hex(" ") for start in starts]

@@ -8,9 +8,9 @@ _LABEL = re.compile(r"([a-z]{2,3})(?:[_-]([A-Za-z]{2,4}))?")
 
 
 def language_tag(label: str | None) -> str:
-    """Return the `lang` of a text (BCP 47) by the label of a model, "" if that says none.
+    """Return the HTML `lang` (BCP 47) for a label of a language model; "" if it is not a language.
 
-    A browser chooses fonts by it: Chinese and Japanese share characters that they write otherwise.
+    Browsers choose fonts by it: Chinese and Japanese share characters with different shapes.
     """
     match = _LABEL.fullmatch(label or "")
     return "-".join(filter(None, (plain_code(match[1]), match[2]))) if match else ""

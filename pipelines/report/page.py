@@ -1,7 +1,7 @@
-"""The whole page of a run: one file without script, picture file or request to anywhere.
+"""The page about a run: one file without scripts, picture files or requests.
 
-This folder computes what it shows; templates/ says how it looks: page.html.j2, a template for each
-section, called by the section's id, and report.css.
+This package computes the content. templates/ determines how the page looks: page.html.j2, one
+template per section, named by the section's id, and report.css.
 """
 
 from collections.abc import Mapping
@@ -39,9 +39,8 @@ _FILTERS = (
     flag_of,
 )
 
-
 _FOLDED = ("Subsets", "Unknown tokens", "Duplicates", "Wall time", "Inputs", "About")
-"""Sections that are opened by a click."""
+"""Sections that a click opens."""
 
 
 def page(
@@ -51,22 +50,22 @@ def page(
     *,
     corpus_size: int | None = None,
 ) -> str:
-    """Return the page as HTML, a function of its arguments alone.
+    """Return the page as HTML, which only depends on the arguments.
 
     Args:
-        name: The dataset's folder as people read it.
-        manifest: Of the dataset.
+        name: The dataset's folder, as the title shows it.
+        manifest: The manifest of the dataset.
         report: The content of report.json.
         corpus_size: Bytes of text to project to, in addition to the usual sizes.
 
     Raises:
-        UserError: The report is of an older corpusmill and lacks what the page shows.
-        LookupError, TypeError, ValueError …: It is not what a run writes.
+        UserError: An older corpusmill wrote the report, which lacks figures that the page shows.
+        LookupError, TypeError, ValueError …: The report does not have the form that runs write.
     """
     if "funnel" not in report:
         raise UserError(
-            "report.json of this dataset was written by an older corpusmill and lacks what the "
-            "page shows. Build the dataset again to get one"
+            "report.json of this dataset was written by an older corpusmill and lacks figures that "
+            "the page shows. Build the dataset again to get a page"
         )
 
     last = replace(manifest, generations=manifest.generations[-1:])
@@ -116,7 +115,7 @@ def page(
 
 
 def _rendered(**values: Any) -> str:
-    # Imported where a page is written: most processes of a run write none.
+    # Imported here, because most processes of a run do not write a page.
     from jinja2 import TemplateError  # noqa: PLC0415
 
     try:
@@ -131,7 +130,7 @@ def _section_id(title: str) -> str:
 
 @cache
 def _environment() -> "Environment":
-    # Imported where a page is written: most processes of a run write none.
+    # Imported here, because most processes of a run do not write a page.
     from shards.view.html import environment  # noqa: PLC0415
 
     filled = environment("pipelines.report")

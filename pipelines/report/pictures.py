@@ -1,7 +1,7 @@
-"""Bars in a row, upwards and downwards: what a picture of the page shows.
+"""The content of the report's pictures: bars that go upwards and downwards from a base line.
 
-The macro `picture` of templates/macros.html.j2 draws it: places are in cells from the left, heights
-in per cent of the picture, so nothing here knows how large it will be.
+The macro `picture` of templates/macros.html.j2 draws a picture. Places are in cells from the left,
+heights in per cent of the picture, so this module does not know how large the picture is.
 """
 
 import math
@@ -17,29 +17,29 @@ from pipelines.segments.histograms import Histogram, edges_of
 from pipelines.segments.rows import DROPPED, KEPT
 
 MIN_HEIGHT = 0.7
-"""Per cent of the smallest bar, which must be visible."""
+"""The minimum height of a bar in per cent, so that it is visible."""
 
 OTHER_LANGUAGES, EVERY_LANGUAGE = "every other language", "every language"
 _LANGUAGE_NAMES = (OTHER_LANGUAGES, EVERY_LANGUAGE)
 _MAX_NAMED = 12
-"""Characters that the names of languages take in the label of a line."""
+"""The maximum number of characters for names of languages in the label of a line."""
 
 _CUT = 4
-"""A bar this many times taller than the next is cut off."""
+"""A bar is cut off if it is this many times taller than the next one."""
 
 
 class Bound(NamedTuple):
-    """A bound of a rule, at which a line stands."""
+    """The bound of a rule, drawn as a line."""
 
     value: float
     side: str
     """minimum or maximum."""
     languages: Sequence[str]
-    """Those for which it holds."""
+    """The languages that the bound applies to."""
 
 
 class Summary(NamedTuple):
-    """The documents of a verdict: their number, median and the range of 90 % of them."""
+    """A summary of the documents of a verdict: number, median and the range of 90 % of them."""
 
     verdict: str
     rows: int
@@ -50,14 +50,14 @@ class Summary(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Label:
-    """A text above a picture, each in a separate row."""
+    """A text above a picture; each text has its own row."""
 
     name: str
     """minimum or maximum, or the verdict of a bar that is cut off."""
     text: str
     place: float
     kind: str
-    """bound: of a line at its place; cut: of a bar that is cut off."""
+    """bound for a line, cut for a bar that is cut off."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,24 +65,24 @@ class Picture:
     """Bars on a base line."""
 
     cells: int
-    """Width."""
+    """The width in cells."""
     base: float = 100.0
-    """Where the base line is, from the top."""
+    """The distance of the base line from the top, in per cent."""
     bars: Mapping[str, Mapping[int, float]]
-    """Heights by kind and cell, downwards below 0; later kinds precede earlier ones."""
+    """The heights of bars by kind and cell; negative ones go downwards."""
     labels: Sequence[Label] = ()
     ticks: Mapping[float, str]
-    """Texts below the picture, by place."""
+    """The texts below the picture, by place."""
 
 
 def histogram(counts: Mapping[str, Histogram], bounds: Sequence[Bound]) -> Picture:
-    """Return the picture of the kept documents, upwards, and the dropped ones, downwards.
+    """Return a picture with kept documents upwards and dropped documents downwards.
 
-    A bar's height is the share among the kept, or the dropped, documents.
+    The height of a bar is a share of the kept, or of the dropped, documents.
 
     Args:
-        counts: By verdict; not all of them empty.
-        bounds: Where lines stand.
+        counts: The histograms by verdict; at least one is not empty.
+        bounds: The bounds to draw as lines.
     """
     kept, dropped = (_by_value(counts.get(verdict, {})) for verdict in (KEPT, DROPPED))
     both = {value: kept.get(value, 0) + dropped.get(value, 0) for value in {**kept, **dropped}}
@@ -117,14 +117,14 @@ def histogram(counts: Mapping[str, Histogram], bounds: Sequence[Bound]) -> Pictu
 
 
 def _text(bound: Bound) -> str:
-    """Return a bound with its languages, if they are few."""
+    """Return the text of a bound, with its languages if they are short."""
     named = ",".join(bound.languages)
     is_short = bound.languages[0] in _LANGUAGE_NAMES or len(named) > _MAX_NAMED
     return short(bound.value) if is_short else f"{short(bound.value)} {named}"
 
 
 def summaries(counts: Mapping[str, Histogram]) -> Iterator[Summary]:
-    """Yield the summary of the kept and of the dropped documents, if there are any."""
+    """Yield the summaries of kept and of dropped documents, if there are any."""
     for verdict in (KEPT, DROPPED):
         if counted := counts.get(verdict, {}):
             low, median, high = (quantile(counted, part) for part in (0.05, 0.5, 0.95))
@@ -132,9 +132,9 @@ def summaries(counts: Mapping[str, Histogram]) -> Iterator[Summary]:
 
 
 def quantile(counts: Histogram, part: float) -> float:
-    """Return a value with about this part of the documents below: the middle of its bin.
+    """Return the value that about this part of the documents are below: the middle of its bin.
 
-    If every bin holds a whole number, the value is taken to be one.
+    If every bin contains a whole number, the value is rounded to a whole number.
     """
     by_value = _by_value(counts)
     below = np.cumsum([*by_value.values()])
@@ -148,7 +148,7 @@ def _holds_whole(number: int) -> bool:
 
 
 def _by_value(counts: Histogram) -> dict[float, int]:
-    """Return how many documents are in each bin, by its middle, the smallest first."""
+    """Return the number of documents by the middle of their bin, the smallest first."""
     return {_middle(number): counts[str(number)] for number in sorted(map(int, counts))}
 
 
@@ -167,7 +167,7 @@ def _shares(counts: Mapping[float, int], axis: Axis) -> dict[int, float]:
 
 
 def _limit(sides: Iterable[Mapping[int, float]]) -> float:
-    """Return the share at which bars are cut off, so that one does not hide all others."""
+    """Return the share at which bars are cut off, so that one bar does not flatten all others."""
     tallest = [sorted(shares.values(), reverse=True)[:2] for shares in sides]
     first = max(share for pair in tallest for share in pair[:1])
     second = max((share for pair in tallest for share in pair[1:]), default=0)

@@ -1,8 +1,8 @@
 """The cost of a larger corpus, projected from a run: everything grows with the bytes of text.
 
-CPU time of the map is measured per stage. The later stages are counted as if every worker had been
-busy for as long as they took, which is more than they used. Near-duplicates are rarer in a small
-corpus than in a large one, so fewer tokens of a large one may be left.
+The CPU time of `map` is measured per step. The CPU time of a later stage is its duration times the
+number of workers, which is more than it used. Near-duplicates are rarer in a small corpus than in a
+large one, so a larger corpus may keep fewer tokens than projected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 MAP = "map"
 
 MIN_TEXT_BYTES = 50_000_000
-"""With less text the start of the stages takes as long as the work."""
+"""The minimum of text to project from: with less, starting the stages takes as long as the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,20 +22,20 @@ class Costs:
     """The cost of a run and the size of its output, from which everything is projected."""
 
     text_bytes: int
-    """UTF-8 bytes of the texts as read."""
+    """The UTF-8 bytes of the texts as read."""
     map_seconds: Mapping[str, float]
-    """CPU seconds by stage, of all sources."""
+    """The CPU seconds of all sources by step of `map`."""
     later_seconds: float
-    """CPU seconds of the stages after the map, at most."""
+    """The maximum CPU seconds of the stages after `map`."""
     file_bytes: float
-    """Of the input files, compressed as they were."""
+    """The bytes of the input files, compressed if they are."""
     tokens: int
     dataset_bytes: int
-    """Of the shards."""
+    """The bytes of the shards."""
 
     @property
     def cpu_seconds(self) -> float:
-        """CPU seconds of the whole run."""
+        """The CPU seconds of the whole run."""
         return sum(self.map_seconds.values()) + self.later_seconds
 
     @property
@@ -44,7 +44,7 @@ class Costs:
         return self.text_bytes >= MIN_TEXT_BYTES
 
     def scaled(self, times: float) -> "Costs":
-        """Return the costs of a multiple of the text."""
+        """Return the costs for a multiple of the text."""
         return Costs(
             text_bytes=round(self.text_bytes * times),
             map_seconds={stage: spent * times for stage, spent in self.map_seconds.items()},
@@ -86,13 +86,13 @@ def _text_bytes(account: Mapping[str, Any]) -> int:
 def run_costs(
     manifest: Manifest, report: Mapping[str, Any], *, source: str | None = None
 ) -> Costs | None:
-    """Return the costs of a run; None if its report lacks them, or there was no text.
+    """Return the costs of a run; None if its report lacks them, or if it read no text.
 
     Args:
-        manifest: Of the dataset.
-        report: Of the run.
-        source: Of this one alone, with its share of the costs of all sources together: that of
-            its text.
+        manifest: The manifest of the dataset.
+        report: The report of the run.
+        source: The only source to count; costs that are known for all sources together are divided
+            by text. None for all sources.
     """
     accounts = {
         name: account for name, account in report["accounting"].items() if source in (None, name)
@@ -116,26 +116,26 @@ def run_costs(
 def _map_seconds(
     accounts: Mapping[str, Any], seconds: Mapping[str, Mapping[str, float]]
 ) -> dict[str, float]:
-    """Return CPU seconds by stage, those of reading scaled to the records that --sample took."""
+    """Return CPU seconds by step; those of reading are scaled to the records that --sample kept."""
     sums: dict[str, float] = {}
     for source, stages in seconds.items():
         fraction = _sampled_fraction([accounts[source]])
         for stage, spent in stages.items():
-            # Records that --sample leaves out are read too, but no later stage sees them.
+            # Records that --sample leaves out are read as well, but no later step gets them.
             scaled = spent * fraction if stage == "read" else spent
             sums[stage] = sums.get(stage, 0.0) + scaled
     return sums
 
 
 def _sampled_fraction(accounts: Iterable[Mapping[str, Any]]) -> float:
-    """Return the fraction of the documents that --sample took."""
+    """Return the fraction of the records that --sample kept."""
     counts = [(account["read"], account["not_sampled"]) for account in accounts]
     read, left_out = map(sum, zip(*counts, strict=True))
     return read / (read + left_out) if read else 1.0
 
 
 def _later_seconds(report: Mapping[str, Any]) -> float:
-    """Return wall seconds times workers of the stages after the map, for all of their items."""
+    """Return the seconds of the stages after `map` times the workers, for all of their items."""
     wall_seconds = 0.0
     for stage, seconds in report["seconds"].items():
         if stage != MAP:

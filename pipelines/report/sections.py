@@ -1,4 +1,4 @@
-"""Sums and orders of the figures in report.json, for the templates of the sections."""
+"""Sums and sorts figures of report.json for the templates of the sections."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from pipelines.segments.rows import QUARANTINED
 
 @dataclass(frozen=True, slots=True)
 class TextTotals:
-    """Documents (rows), with the bytes and tokens of their texts."""
+    """The number of documents (rows), and the bytes and tokens of their texts."""
 
     rows: int
     bytes: int
@@ -17,7 +17,7 @@ class TextTotals:
 
 
 def sums(rows: Iterable[Mapping[str, Any]], verdict: str | None = None) -> TextTotals:
-    """Return the sums over rows of the funnel, of one verdict or of all."""
+    """Return the sums over rows of the funnel with one verdict, or over all rows."""
     chosen = [row for row in rows if verdict in (None, row.get("verdict"))]
     return TextTotals(
         *(sum(row.get(name, 0) for row in chosen) for name in ("rows", "bytes", "tokens"))
@@ -25,12 +25,12 @@ def sums(rows: Iterable[Mapping[str, Any]], verdict: str | None = None) -> TextT
 
 
 def by_size(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return rows of the funnel, those with the most documents first."""
+    """Return rows of the funnel sorted by documents, the most first."""
     return sorted(rows, key=lambda row: -row["rows"])
 
 
 def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
-    """Return names in a given order, those that it lacks last, by name."""
+    """Return names in a given order; names that it lacks follow, sorted."""
     ranks = {name: rank for rank, name in enumerate(order)}
     return sorted(names, key=lambda name: (ranks.get(name, len(ranks)), name))
 
@@ -48,8 +48,8 @@ def duplicates(counts: Mapping[str, Any], *path: str) -> Iterator[tuple[str, int
     """Yield the counts of deduplication, by name: a figure, or groups by size, smallest first.
 
     Args:
-        counts: Nested as the run left it; names such as "2", "5-9" or "100+" are sizes.
-        path: Names of the mappings around it.
+        counts: Nested mappings as in report.json; names such as "2", "5-9" or "100+" are sizes.
+        path: The names of the mappings around `counts`.
     """
     for name, value in counts.items():
         title = " ".join((*path, name))

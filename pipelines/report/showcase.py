@@ -1,7 +1,7 @@
-"""Which documents a report shows: of each source and reason a few, chosen by their order.
+"""Chooses the documents that a report shows: a few of each source and reason, by order.
 
-Examples are taken segment by segment, so memory depends on how many are shown, never on the corpus.
-The final audit rows have the verdict of deduplication on those that passed every stage.
+Examples are read segment by segment, so memory depends on the number of examples and not on the
+corpus. For documents that passed every step, the final audit rows have the verdict of dedup.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ from pipelines.merge.items import MergeRecord
 from pipelines.quality import QualityRules, Rule
 from pipelines.quality.profile import BELOW
 from pipelines.report.sums import MAX_NAME
-from pipelines.segments.examples import PER_REASON, most_examples
+from pipelines.segments.examples import PER_REASON, max_examples
 from pipelines.segments.index import SegmentEntry, SegmentIndex
 from pipelines.segments.segment import with_suffix
 from shards.manifest import WORK, TableEntry
@@ -27,13 +27,13 @@ from shards.storage.remote import AnyPath
 from shards.tables import column, lookup, open_table
 
 MAX_SHOWN = 1000
-"""Documents that a report shows in all; if there are many reasons, fewer of each."""
+"""The maximum number of documents in a report; with many reasons there are fewer of each."""
 
 MAX_CHARACTERS = 1_000_000
-"""Characters of text that a report shows in all."""
+"""The maximum number of characters of texts in a report."""
 
 HEAD_BYTES = 256
-"""First bytes that are shown of a record that could not be read."""
+"""The number of first bytes that a report shows of an unreadable record."""
 
 _PLACE = ("order", "path", "position", "ordinal")
 _SHOWN_COLUMNS = (
@@ -43,7 +43,7 @@ _HASH = ("hash_high", "hash_low")
 _BATCH_ROWS = 65_536
 
 Row = dict[str, Any]
-"""A row of the audit table with `text`, and `head` (hex) if it could not be read."""
+"""A row of the audit table with `text`, and with `head` (hex) if the record is unreadable."""
 Place = tuple[int, str, int, int]
 """Order, path, position and ordinal, which identify a document."""
 Verdicts = Mapping[Place, str]
@@ -60,9 +60,9 @@ def showcase(
 
     Args:
         index: The segments.
-        merged: Of all shards, by source.
-        output: The dataset's folder, which still holds its segments.
-        quality: The rules of the run, to name the rule that a document broke, and its figure.
+        merged: The records of the merge, by source.
+        output: The dataset's folder, which still has the segments.
+        quality: The rules of the run, which give the rule and figure that dropped a document.
     """
     chosen: dict[str, SourceExamples] = {}
     for segment in index.segments:
@@ -84,31 +84,31 @@ def _place(row: Row) -> Place:
 
 
 class SourceExamples:
-    """The examples of one source so far, the smallest orders of each reason."""
+    """The examples of one source so far: those with the smallest orders of each reason."""
 
     def __init__(self) -> None:
         self._rows: dict[str, list[Row]] = {}
 
     @property
     def passed(self) -> list[Row]:
-        """Those that no stage dropped, by order; dedup may have."""
+        """The examples that no step dropped, by order; dedup may have dropped them."""
         return self._rows.get("", [])
 
     def largest_order(self, reason: str) -> int:
-        """Return the largest order that a further example of a reason may have."""
+        """Return the largest order with which a further example of a reason can be added."""
         rows = self._rows.get(reason, [])
-        return rows[-1]["order"] if len(rows) == most_examples(reason) else 2**64 - 1
+        return rows[-1]["order"] if len(rows) == max_examples(reason) else 2**64 - 1
 
     def add(self, rows: Iterable[Row]) -> None:
-        """Take further examples and keep the first of each reason."""
+        """Add examples, and keep the first ones of each reason."""
         for row in rows:
             self._rows.setdefault(row["reason"], []).append(row)
         for reason, examples in self._rows.items():
             examples.sort(key=_place)
-            del examples[most_examples(reason) :]
+            del examples[max_examples(reason) :]
 
     def by_reason(self, verdicts: Verdicts) -> dict[str, list[Row]]:
-        """Return the examples by final reason, given those of the documents that passed."""
+        """Return the examples by final reason, given the verdicts on the examples that passed."""
         self.add([{**row, "reason": verdicts[_place(row)]} for row in self._rows.pop("", [])])
         return {reason: rows[:PER_REASON] for reason, rows in sorted(self._rows.items())}
 
@@ -116,7 +116,7 @@ class SourceExamples:
 def _candidates(
     stem: AnyPath, segment: SegmentEntry, examples_so_far: SourceExamples
 ) -> Iterator[Row]:
-    """Yield the examples of a segment that may be among the first, with their audit rows."""
+    """Yield the examples of a segment that can be added, with their audit rows."""
     examples = open_table(with_suffix(stem, "examples"))
     reasons = examples["reason"].to_pylist()
     limits = {reason: examples_so_far.largest_order(reason) for reason in dict.fromkeys(reasons)}
@@ -131,7 +131,7 @@ def _candidates(
 
 
 def _heads(stem: AnyPath, orders: np.ndarray) -> dict[int, str]:
-    """Return by order the first bytes (hex) of the rejected records among some rows."""
+    """Return the first bytes (hex) of the rejected records with certain orders, by order."""
     rejects = open_table(with_suffix(stem, "rejects"))
     rows = np.flatnonzero(np.isin(column(rejects, "order"), orders))
     chosen = rejects.select(["order", "raw"]).take(rows)
@@ -151,7 +151,7 @@ def _verdicts(audits: Sequence[TableEntry], output: AnyPath, rows: Sequence[Row]
 
 
 def _read_verdicts(path: AnyPath, places: Collection[Place]) -> dict[Place, str]:
-    """Return the reasons that an audit file, which is sorted by order, gives for documents."""
+    """Return the reasons of documents from an audit file, which is sorted by order."""
     verdicts = {}
     wanted = np.array(sorted({order for order, *_ in places}), np.uint64)
     with pq.ParquetFile(pa.py_buffer(map_bytes(path))) as file:
@@ -184,7 +184,7 @@ def _shown(row: Row, quality: QualityRules) -> Row:
 
 
 def _broken_rules(row: Row, quality: QualityRules) -> Iterator[dict[str, Any]]:
-    """Yield the rules of the row's reason that it breaks, with the figure that breaks them."""
+    """Yield the rules with the row's reason that the row breaks, with its figure."""
     for rule in quality.rules(row["language"]) if row["language"] else ():
         value = row[rule.metric]
         if rule.reason == row["reason"] and value is not None and _breaks(value, rule):
@@ -197,12 +197,12 @@ def _broken_rules(row: Row, quality: QualityRules) -> Iterator[dict[str, Any]]:
 
 
 def _breaks(value: float, rule: Rule) -> bool:
-    # Nothing breaks a bound of NaN, which is a rule that is off.
+    # A rule that is off has the bound NaN, which no value breaks.
     return value < rule.bound if rule.comparison == BELOW else value > rule.bound
 
 
 def trim(shown: Mapping[str, Mapping[str, list[Row]]]) -> dict[str, dict[str, list[Row]]]:
-    """Return fewer examples of each reason, and less of each text, if there are many in all."""
+    """Return fewer examples of each reason, and shorter texts, if there are too many in all."""
     lists = [rows for reasons in shown.values() for rows in reasons.values()]
     most = PER_REASON
     while most > 1 and sum(len(rows[:most]) for rows in lists) > MAX_SHOWN:

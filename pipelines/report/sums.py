@@ -1,7 +1,7 @@
-"""The figures of a run for its report: sums over the records that its items left.
+"""The figures of a run for its report: sums over the records of its items.
 
-They describe the run and are not part of the dataset. Lists that grow with the number of sources or
-of groups are cut to the largest, so that report.json stays small.
+They describe the run and are not part of the dataset. Lists of sources or groups only name the
+largest, so that report.json stays small.
 """
 
 import math
@@ -25,19 +25,19 @@ from pipelines.steps.decontaminate import CONTAMINATED
 
 MAX_GROUPS = 30
 MAX_NAME = 200
-"""Characters of a group's name that are reported."""
+"""The maximum number of characters of a group's name in the report."""
 
 MAX_HISTOGRAMS = 12
-"""Sources with their own histograms; those of all others are added up."""
+"""The number of sources with their own histograms; those of all others are added up."""
 
 OTHERS = "(others)"
-"""Stands for the groups, or the sources, that are not reported one by one."""
+"""The name for all groups, or sources, that the report does not list separately."""
 
 STAGES = (
     "read", "document", "block", "clean", "langid", "quality", "decontaminate", "filter",
     "tokenize", "dedup",
 )  # fmt: skip
-"""In the order in which a document meets them."""
+"""The stages of the funnel, in the order in which a document passes them."""
 
 _STAGE_OF = {
     "missing-field": "document",
@@ -70,10 +70,10 @@ def figures(
     """Return the figures of a run for report.json, except its account, JSON-able.
 
     Args:
-        records: Of all items of the map.
-        merged: Of all shards, by source.
+        records: The records of all items of `map`.
+        merged: The records of the merge, by source.
         quality: The rules of the run.
-        filters: Names of its own filters.
+        filters: The names of the custom filters.
     """
     judged = frozenset(reasons_of(quality.selection))
     return {
@@ -95,14 +95,14 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
 def funnel(
     tallies: Iterable[Tally], *, judged: Collection[str] = (), filters: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return how much was lost at each stage for which reason, in the order of the stages.
+    """Return the rows dropped at each stage for each reason, in the order of the stages.
 
-    The last row is what was kept, with the stage "".
+    The last row has the kept documents, with the stage "".
 
     Args:
-        tallies: Of a source.
-        judged: The reasons of the run's rules, those of scorers among them.
-        filters: Names of the run's own filters, with which their reasons begin.
+        tallies: The tallies of a source.
+        judged: The reasons of the run's rules and scorers.
+        filters: The names of the custom filters, with which their reasons begin.
     """
     sums: dict[tuple[str, str], Counter[str]] = {}
     for tally in tallies:
@@ -118,7 +118,7 @@ def funnel(
 def _stage(verdict: str, reason: str, *, judged: Collection[str], filters: Collection[str]) -> str:
     if reason.partition(":")[0] in filters:
         return "filter"
-    # A reason that no stage knows comes from the corpus itself, which makes the documents.
+    # A reason that no table has comes from the corpus, which makes the documents.
     other = "quality" if reason in judged else "document"
     return "" if verdict == KEPT else _STAGE_OF.get(reason, other)
 
@@ -126,7 +126,7 @@ def _stage(verdict: str, reason: str, *, judged: Collection[str], filters: Colle
 def _rank(row: Mapping[str, Any]) -> tuple[bool, int, int, str]:
     stage, reason = row["stage"], row["reason"]
     stage_rank = STAGES.index(stage) if stage else -1
-    # A reason that no table names comes first if a corpus gave it, and last if a scorer did.
+    # A reason that no table has comes first if it is the corpus's, and last if it is a scorer's.
     other = len(_REASON_RANK) if stage == "quality" else -1
     return row["verdict"] == KEPT, stage_rank, _REASON_RANK.get(reason, other), reason
 
@@ -138,9 +138,9 @@ def _add(sums: Counter[str], tally: Tally) -> None:
 
 
 def _largest_groups(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
-    """Return sums by group and verdict, most bytes kept first, all but the largest together.
+    """Return sums by group and verdict, sorted by kept bytes; the last row sums the smaller groups.
 
-    Nothing for a corpus without groups.
+    The result is empty for a corpus without groups.
     """
     groups: dict[str, dict[str, Counter[str]]] = {}
     for tally in tallies:
@@ -161,7 +161,7 @@ def _largest_groups(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
 
 
 def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
-    """Return the histograms by source, those of all but the largest sources added up."""
+    """Return the histograms by source; those of the smaller sources are added up."""
     rows = {
         source: sum(tally.rows for tally in _tallies(records)) for source, records in merged.items()
     }
@@ -177,7 +177,7 @@ def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
 
 
 def cpu_seconds(records: Iterable[ProcessRecord]) -> dict[str, dict[str, float]]:
-    """Return the CPU seconds that each stage of the map took, by source."""
+    """Return the CPU seconds of each step of `map`, by source."""
     sums: dict[str, Counter[str]] = {}
     for record in records:
         stages = sums.setdefault(record.source, Counter())
@@ -190,7 +190,7 @@ def cpu_seconds(records: Iterable[ProcessRecord]) -> dict[str, dict[str, float]]
 
 
 def active_rules(quality: QualityRules) -> dict[str, list[dict[str, Any]]]:
-    """Return the rules that are on, by language ("*": every language not named)."""
+    """Return the rules that are on, by language ("*" for all languages not named)."""
     return {
         language: [
             {
@@ -207,7 +207,7 @@ def active_rules(quality: QualityRules) -> dict[str, list[dict[str, Any]]]:
 
 
 def machine() -> dict[str, Any]:
-    """Return the machine and the Python that ran: without them a measured time says little."""
+    """Return the machine and the Python version, without which measured times mean little."""
     return {
         "host": platform.node(),
         "system": platform.platform(),
@@ -218,7 +218,7 @@ def machine() -> dict[str, Any]:
 
 
 def _cpu(path: Path) -> str:
-    """Return the name of the processor, "" if Linux does not give it."""
+    """Return the name of the processor; "" if it is unknown."""
     lines = path.read_text().splitlines() if path.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
     return names[0] if names else ""

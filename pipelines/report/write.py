@@ -13,7 +13,7 @@ REPORT, PAGE = "report.json", "report.html"
 
 
 def write_page(output: AnyPath, manifest: Manifest, report: Mapping[str, Any]) -> None:
-    """Write the page of the run that made a dataset into its folder."""
+    """Write the page about the run that made a dataset into its folder."""
     write_html(output / PAGE, page(shown_name(output), manifest, report))
 
 
@@ -23,6 +23,6 @@ def shown_name(output: AnyPath) -> str:
 
 
 def write_html(path: AnyPath, text: str) -> None:
-    """Write a page, whole or not at all."""
+    """Write a page completely or not at all."""
     with atomic_write(path) as handle:
         handle.write(text.encode())

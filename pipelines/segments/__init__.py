@@ -1,1 +1,1 @@
-"""The files that the stages of a run hand to each other."""
+"""The files that pass data from one stage of a run to the next."""

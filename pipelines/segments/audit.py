@@ -1,4 +1,4 @@
-"""The audit table: one row for every record read, whatever became of it, and its sums."""
+"""The audit table, which has one row for every record read, and its sums."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -25,15 +25,15 @@ AUDIT = pa.schema(
         ("tokens", pa.int32()),
     ]
 )
-"""One row for every record read. Columns of stages that a record did not reach are null.
+"""One row for every record read. Columns of steps that a record did not reach are null.
 
-The metrics of a run's stages follow, a column each (`audit_schema`).
+The metrics of a run's steps follow as further columns (`audit_schema`).
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """How much of one group met one verdict for one reason ("" when kept)."""
+    """Sums over the rows of one group, verdict and reason ("" when kept)."""
 
     verdict: str
     reason: str
@@ -41,11 +41,11 @@ class Tally:
     bytes: int
     group: str = ""
     tokens: int = 0
-    """Of the rows that were tokenized."""
+    """The tokens of the rows that were tokenized."""
 
 
 def tally(audit: pa.Table) -> tuple[Tally, ...]:
-    """Return the sums of an audit table per group, verdict and reason, sorted by these."""
+    """Return the sums of an audit table by group, verdict and reason, sorted by these."""
     plain = pa.table(
         {
             "group": audit["group"].cast(pa.string()),
@@ -73,7 +73,7 @@ def tally(audit: pa.Table) -> tuple[Tally, ...]:
 
 
 def audit_schema(metrics: Iterable[pa.Field]) -> pa.Schema:
-    """Return the columns of a run's audit table: AUDIT and the metrics of its stages."""
+    """Return the columns of a run's audit table: AUDIT and the metrics of the run's steps."""
     return pa.schema([*AUDIT, *metrics])
 
 
@@ -83,12 +83,12 @@ def audit_rows(
     *,
     schema: pa.Schema = AUDIT,
 ) -> pa.Table:
-    """Return rows of any stage as audit rows; columns of later stages are null.
+    """Return the rows of any step as audit rows; columns of later steps are null.
 
     Args:
         rows: The rows.
         reasons: Why each row was dropped, null where it was kept.
-        schema: The result of audit_schema for the run.
+        schema: The result of `audit_schema` for the run.
     """
     verdicts = [
         KEPT if reason is None else QUARANTINED if reason in QUARANTINE_REASONS else DROPPED

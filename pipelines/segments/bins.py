@@ -1,4 +1,4 @@
-"""The .bins of a segment, what lies before each of 4,096 even bins of the order hash; .holdout."""
+"""The files .bins and .holdout of a segment, which find documents by order or holdout hash."""
 
 import numpy as np
 import pyarrow as pa
@@ -11,12 +11,12 @@ from shards.tables import column, open_table, with_hash_range
 
 
 def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = FULL_RANGE) -> pa.Table:
-    """Return documents and tokens before each bin: NUM_BINS + 1 rows.
+    """Return the numbers of documents and tokens before each bin: NUM_BINS + 1 rows.
 
     Args:
         order: uint64[n], the documents' orders, sorted.
-        lengths: int[n], their tokens.
-        within: The range that holds them, the 2**k-th part of all orders; its bins are even.
+        lengths: int[n], their numbers of tokens.
+        within: The range of the orders, one of 2**k equal ranges; it is divided into even bins.
     """
     width = (within.high - within.low) // NUM_BINS
     edges = np.uint64(within.low) + np.arange(NUM_BINS, dtype=np.uint64) * np.uint64(width)
@@ -40,11 +40,11 @@ def holdout_table(order: np.ndarray, holdout: np.ndarray) -> pa.Table:
 class Bins:
     """The bins of a segment.
 
-    `documents` and `tokens` (int64[NUM_BINS + 1]) are how many lie before each bin, and in all.
+    `documents` and `tokens` (int64[NUM_BINS + 1]) are the numbers before each bin, and in all.
     """
 
     def __init__(self, path: AnyPath) -> None:
-        """Read them."""
+        """Read the bins from a file."""
         table = open_table(path)
         self._within = hash_range(table.schema)
         self.documents = column(table, "documents")

@@ -1,6 +1,7 @@
 """Examples for the report: for each reason, the documents with the smallest order.
 
-The order hash is random and the same on every machine, so this is the same uniform sample anywhere.
+The order is a hash that is the same on every machine, so these documents are a uniform sample that
+does not depend on the machine.
 """
 
 from collections.abc import Mapping
@@ -13,10 +14,13 @@ from pipelines.segments.rows import whole_texts
 from shards.text_hash import fold_spaces, text_hashes
 
 PER_REASON = 20
+"""The maximum number of examples of a reason to drop documents."""
+
 MAX_KEPT = 400
-"""More of the documents that no stage dropped, since dedup drops some of them later."""
+"""The maximum number of examples that no step dropped; there are more because dedup drops some."""
 
 CHARACTERS = 1000
+"""The maximum number of characters of an example's text."""
 
 EXAMPLES = pa.schema(
     [
@@ -30,8 +34,8 @@ EXAMPLES = pa.schema(
         ("hash_low", pa.uint64()),
     ]
 )
-"""Examples as a segment keeps them; text is prompt and text, cut to its first CHARACTERS, and the
-hash that of the whole."""
+"""The examples of a segment. `text` is the first CHARACTERS of prompt and text; the hash is that of
+the whole text."""
 
 
 class Examples:
@@ -41,7 +45,7 @@ class Examples:
         self._by_reason: dict[str, pa.Table] = {}
 
     def add(self, rows: pa.RecordBatch, reasons: pa.Array) -> None:
-        """Take judged rows with their text; `reasons` is null for those that are kept."""
+        """Add rows with their texts; `reasons` is null for kept rows."""
         orders = rows["order"].to_numpy()
         for reason, candidates in _by_reason(reasons).items():
             most = PER_REASON if reason else MAX_KEPT
@@ -70,7 +74,7 @@ class Examples:
         return pa.table([columns[name] for name in EXAMPLES.names], schema=EXAMPLES)
 
     def table(self) -> pa.Table:
-        """Return the examples by reason and order, and forget them."""
+        """Return the examples by reason and order, and start again without examples."""
         parts = [self._by_reason[reason] for reason in sorted(self._by_reason)]
         self._by_reason = {}
         return pa.concat_tables([EXAMPLES.empty_table(), *parts])
@@ -81,7 +85,7 @@ _HASHES = ("hash_high", "hash_low")
 
 
 def _hashes(rows: pa.RecordBatch, texts: pa.Array) -> Mapping[str, pa.Array]:
-    """Return the hashes of texts; rows that passed every stage have them."""
+    """Return the hashes of texts; rows that passed every step already have them."""
     if all(name in rows.schema.names for name in _HASHES):
         return {name: rows[name] for name in _HASHES}
     halves = text_hashes(map(fold_spaces, texts.to_pylist()))
@@ -89,7 +93,7 @@ def _hashes(rows: pa.RecordBatch, texts: pa.Array) -> Mapping[str, pa.Array]:
 
 
 def _by_reason(reasons: pa.Array) -> dict[str, np.ndarray]:
-    """Return the rows (int64) of each reason, "" for none, by their first row."""
+    """Return the rows (int64) of each reason ("" for kept), in order of first occurrence."""
     if reasons.null_count == len(reasons):
         return {"": np.arange(len(reasons))}
     coded = reasons.fill_null("").dictionary_encode()
@@ -105,9 +109,10 @@ def _sorted(examples: pa.Table) -> pa.Table:
 
 
 MAX_OPEN = 1000
-"""Examples of a source that await dedup's verdict; the first that it keeps are shown as kept."""
+"""The maximum number of examples of a source that wait for the verdict of dedup; of those that it
+keeps, the report shows the first."""
 
 
-def most_examples(reason: str) -> int:
-    """Return how many examples of a reason ("" for kept) a report may need at most."""
+def max_examples(reason: str) -> int:
+    """Return the maximum number of examples of a reason ("" for kept) that a report needs."""
     return PER_REASON if reason else MAX_OPEN

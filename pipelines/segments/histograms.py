@@ -1,8 +1,8 @@
 """Histograms of the columns of the audit table, all on one grid.
 
 From 0 to 1 the bins are 0.01 wide, above 1 they grow by an eighth of an octave. This is fine enough
-for shares and counts alike, so nothing needs to be known about a column, and the histograms of
-parts add up to that of the whole.
+for shares and counts, so all columns have the same bins, and the histograms of parts add up to that
+of the whole.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,11 +14,11 @@ from pipelines.segments.rows import DROPPED, KEPT
 
 PER_UNIT = 100
 PER_OCTAVE = 8
-PLAIN = ("bytes", "tokens", "score")
+BASE_COLUMNS = ("bytes", "tokens", "score")
 """Columns counted in every audit table, besides the metrics."""
 
 Histogram = Mapping[str, int]
-"""Number of rows by number of bin, a string as in JSON; empty bins are left out."""
+"""The number of rows by bin: a number as a string, as in JSON; empty bins are left out."""
 
 
 def bins_of(values: np.ndarray) -> np.ndarray:
@@ -32,7 +32,7 @@ def bins_of(values: np.ndarray) -> np.ndarray:
 
 
 def edges_of(number: int) -> tuple[float, float]:
-    """Return the smallest value of a bin and that of the next bin."""
+    """Return the lower and the upper edge of a bin."""
     if number < PER_UNIT:
         return number / PER_UNIT, (number + 1) / PER_UNIT
     if number == PER_UNIT:
@@ -42,13 +42,13 @@ def edges_of(number: int) -> tuple[float, float]:
 
 
 def histograms(audit: pa.Table, metrics: Iterable[str]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return how many rows are in each bin, by column and verdict (kept, dropped).
+    """Return the number of rows in each bin, by column and verdict (kept, dropped).
 
-    Rows without a value are not counted, nor are quarantined ones.
+    Rows without a value and quarantined rows are not counted.
 
     Args:
         audit: Audit rows.
-        metrics: Columns besides PLAIN.
+        metrics: Columns besides BASE_COLUMNS.
     """
     verdicts = np.array(audit["verdict"].to_pylist(), object)
     return {
@@ -56,7 +56,7 @@ def histograms(audit: pa.Table, metrics: Iterable[str]) -> dict[str, dict[str, d
             verdict: _count_bins(audit[name].to_numpy()[verdicts == verdict])
             for verdict in (KEPT, DROPPED)
         }
-        for name in (*PLAIN, *metrics)
+        for name in (*BASE_COLUMNS, *metrics)
     }
 
 

@@ -1,12 +1,12 @@
-"""The three hashes that decide where a document goes.
+"""Three hashes of a document's identity, which make all random choices.
 
-A record's identity is (input name, path relative to that input, position); a document's adds its
-ordinal within the record. It depends neither on the machine nor on the order of work. Three hashes
-are made of it, keyed by the run's seed:
+The identity of a record is (input name, path relative to that input, position); that of a document
+also has its ordinal within the record. It depends neither on the machine nor on the order of work.
+The hashes are keyed by the run's seed:
 
-    order     of the document: its shard and its place there
-    sample    of the record: `--sample F` keeps hash < F * 2**64, so samples nest
-    holdout   of the record: validation takes the smallest, documents of a record stay together
+    order     of the document: decides its shard and its place there
+    sample    of the record: `--sample F` keeps hash < F * 2**64, so larger samples contain smaller
+    holdout   of the record: the smallest are validation; documents of a record stay together
 """
 
 import hashlib
@@ -28,7 +28,7 @@ def order_hashes(
     """
     records = _hashes("order", source, relative, positions, seed)
     steps = ordinals.astype(np.uint64) * np.uint64(_GOLDEN)
-    return mixed(records + steps)
+    return mix_bits(records + steps)
 
 
 def sample_hashes(source: str, relative: str, positions: np.ndarray, *, seed: int) -> np.ndarray:
@@ -42,7 +42,7 @@ def holdout_hashes(source: str, relative: str, positions: np.ndarray, *, seed: i
 
 
 def hash_bound(fraction: float) -> int:
-    """Return the hash value below which a fraction of all records lies, at most 2**64."""
+    """Return the hash below which the hashes of a fraction of all records are; at most 2**64."""
     return min(int(fraction * 2**64), 2**64)
 
 
@@ -54,10 +54,10 @@ def _hashes(
 ) -> np.ndarray:
     text = "\0".join((domain, str(seed), source, relative))
     digest = hashlib.blake2b(text.encode(), digest_size=8).digest()
-    return mixed(positions.astype(np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))
+    return mix_bits(positions.astype(np.uint64) ^ np.uint64(int.from_bytes(digest, "little")))
 
 
-def mixed(values: np.ndarray) -> np.ndarray:
+def mix_bits(values: np.ndarray) -> np.ndarray:
     """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value, twice.
 
     It is a bijection, so records of one file never share a hash.

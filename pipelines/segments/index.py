@@ -1,4 +1,4 @@
-"""The numbered list of all segments, written once instead of sent along with every item."""
+"""The numbered list of all segments, written to one file instead of sent with every item."""
 
 import hashlib
 from collections.abc import Iterable

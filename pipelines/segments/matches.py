@@ -1,4 +1,4 @@
-"""Rows of a sorted table by the values of its key, of tables too long to be read whole."""
+"""Finds rows of a sorted table by values of its key without reading the whole table."""
 
 from collections.abc import Iterator
 
@@ -12,20 +12,20 @@ from shards.storage.sparse import BLOCK_ROWS, SparseTable, sorted_keys
 from shards.tables import slice_between
 
 PIECE_BYTES = 2 << 20
-"""The rows of a table that are read at a time."""
+"""The bytes of a table that are read at once."""
 
 
 def matching_rows(path: AnyPath, key: str, values: np.ndarray, *, within: Range) -> pa.Table:
-    """Return the rows of a table whose key is one of some values; a piece of it is held at a time.
+    """Return the rows of a table whose key is one of some values; the table is read in pieces.
 
-    Keys are uniformly distributed hashes, so the row of each value is nearly known: only the blocks
-    around these rows are read. If the values are many, that is every block, once.
+    Keys are uniformly distributed hashes, so the row of each value is nearly known, and only the
+    blocks around these rows are read. With many values this is every block, once.
 
     Args:
         path: A table that write_table wrote.
-        key: A column (uint64) that it is sorted by.
+        key: The column (uint64) that the table is sorted by.
         values: uint64[n], sorted, all different.
-        within: The range of the hashes that the table holds.
+        within: The range of the hashes in the table.
 
     Raises:
         DamageError: The table cannot be used.
@@ -45,11 +45,11 @@ def matching_rows(path: AnyPath, key: str, values: np.ndarray, *, within: Range)
 def _windows(
     table: SparseTable, key: str, values: np.ndarray, within: Range
 ) -> Iterator[tuple[np.ndarray, int, int]]:
-    """Yield values with the first block that may have them and the block after the last."""
+    """Yield groups of values, each with the first block that may have them and the block after."""
     num_blocks = table.num_blocks
     if not num_blocks or not len(values):
         return
-    rows = num_blocks * BLOCK_ROWS - BLOCK_ROWS // 2  # the last block is taken to be half full
+    rows = num_blocks * BLOCK_ROWS - BLOCK_ROWS // 2  # the last block is assumed to be half full
     guess = (values - np.uint64(within.low)) / float(within.high - within.low) * rows
     slack = 64 + 2 * rows**0.5
     first = np.clip((guess - slack) // BLOCK_ROWS, 0, num_blocks - 1).astype(np.int64)
@@ -57,7 +57,7 @@ def _windows(
     cuts = np.flatnonzero(first[1:] >= last[:-1]) + 1
     for start, stop in zip([0, *cuts.tolist()], [*cuts.tolist(), len(values)], strict=True):
         wanted, window = values[start:stop], [int(first[start]), int(last[stop - 1])]
-        # A row may lie further from its guess: then so does one at an end of the window.
+        # If a row is outside of the window, a row at an end of the window is outside as well.
         while window[0] and _keys(table, key, window[0])[0] >= wanted[0]:
             window[0] -= 1
         while window[1] < num_blocks and _keys(table, key, window[1] - 1)[-1] <= wanted[-1]:
@@ -74,7 +74,7 @@ def _chosen(piece: pa.Table, key: str, wanted: np.ndarray) -> pa.Table:
     inside = wanted[slice_between(wanted, int(keys[0]), int(keys[-1]) + 1)]
     starts = np.searchsorted(keys, inside, "left")
     lengths = np.searchsorted(keys, inside, "right") - starts
-    # Of each value that occurs, its rows from the first on.
+    # The rows of each value that occurs, from its first row on.
     skipped = np.cumsum(lengths) - lengths
     rows = np.repeat(starts - skipped, lengths) + np.arange(lengths.sum())
     return piece.take(rows)

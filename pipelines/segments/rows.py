@@ -1,4 +1,4 @@
-"""Batches of rows, one per document, and the verdicts on them, as steps exchange them."""
+"""The columns of batches that steps exchange, with one row per document, and the verdicts."""
 
 from dataclasses import dataclass
 
@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 KEPT, DROPPED, QUARANTINED = "kept", "dropped", "quarantined"
-"""The verdicts on a record: in the dataset, left out by a rule, unreadable and in rejects/."""
+"""The verdicts on a record: it is in the dataset, left out for a reason, or unreadable."""
 
 DUPLICATE = "duplicate"
 """The reason for dropping a document whose text occurs elsewhere in the run."""
@@ -27,29 +27,30 @@ QUARANTINE_REASONS = frozenset(
 """The reasons that quarantine a record; any other reason drops it."""
 
 RAW_HEAD = pa.field("raw", pa.large_binary())
-"""The column of quarantined rows with the first 64 KiB of the record, where they are at hand."""
+"""The column of quarantined rows with the first 64 KiB of the record, if they are available."""
 
 CLEAN = pa.field("clean_level", pa.string())
-"""The column of levels of cleaning, until the texts are cleaned; not there where all are usual."""
+"""The column with each text's level of cleaning, until the texts are cleaned; it is missing if all
+levels are the default."""
 
 CATEGORICAL = pa.dictionary(pa.int32(), pa.large_string())
-"""Type of a string column with few distinct values."""
+"""The type of a string column with few distinct values."""
 
 PATH = pa.field("path", CATEGORICAL)
-"""The column with the path of each row's file, relative to its input: the rows of a batch may be of
+"""The column with the path of each row's file, relative to its input; a batch may have rows of
 several files of one source."""
 
 SOURCE = pa.field("source", CATEGORICAL)
-"""The column with the name of each row's input, in batches of a pipeline of the user's."""
+"""The column with the name of each row's input, in batches of a custom pipeline."""
 
 REASON = pa.field("reason", CATEGORICAL)
-"""The column of dropped and quarantined rows that says why, in such batches."""
+"""The column with the reasons of dropped and quarantined rows, in batches of a custom pipeline."""
 
 METRIC = b"corpusmill.metric"
-"""Marks the fields of metrics: they are of the audit table, not of a dataset's documents."""
+"""The metadata key that marks fields of metrics, which are columns of the audit table only."""
 
 ROWS = "rows"
-"""The path of documents that come from no file."""
+"""The path, and the default source, of documents that do not come from a file."""
 
 DOCUMENT_SCHEMA = pa.schema(
     [
@@ -64,19 +65,19 @@ DOCUMENT_SCHEMA = pa.schema(
         ("text", pa.large_string()),
     ]
 )
-"""Columns for the first step; a corpus appends its columns of provenance, and PATH follows.
+"""The columns that the first step gets; the corpus's columns of provenance and PATH follow.
 
-position and length are in bytes of the uncompressed file (or row number and 1); bytes counts the
-UTF-8 bytes of prompt and text as read; group is the part of the corpus that the account lists
-separately ("" where it has none).
+`position` and `length` are in bytes of the uncompressed file (or row number and 1). `bytes` is the
+number of UTF-8 bytes of prompt and text as read. `group` is the part of the corpus that the account
+lists separately ("" if there is none).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """The result of a step for a batch: the same rows with its columns added, and a reason per row.
+    """The result of a step for a batch: the rows with the columns that it added, and reasons.
 
-    `reasons` is a string array of the batch's length, null where the document is kept.
+    `reasons` is a string array with one value per row, null if the document is kept.
     """
 
     batch: pa.RecordBatch
@@ -84,7 +85,7 @@ class FilterResult:
 
 
 def constant_column(value: str, rows: int) -> pa.Array:
-    """Return a column of CATEGORICAL with one value."""
+    """Return a column of type CATEGORICAL with one value in all rows."""
     indices = pa.array(np.zeros(rows, np.int32))
     return pa.DictionaryArray.from_arrays(indices, pa.array([value], pa.large_string()))
 
@@ -101,7 +102,7 @@ def utf8(texts: pa.Array) -> tuple[np.ndarray, np.ndarray]:
     """Return the buffers of a column of large_string without nulls.
 
     Returns:
-        Bytes that hold all texts (uint8[m]), and where in them each of the texts begins and the
+        The bytes of all texts (uint8[m]), and the places in them where each text begins and the
         last one ends (int64[n + 1]).
     """
     _, places, content = texts.buffers()

@@ -1,13 +1,13 @@
-"""A segment: what a run of records became, in files that later stages read by slices.
+"""A segment: the documents and audit rows of some records, in files that later stages slice.
 
-    .tokens      the documents' tokens back to back, in the order of their order hash
-    .documents   one row per document, in the same order
+    .tokens      the tokens of the documents, concatenated, sorted by order hash
+    .documents   one row per document, sorted by order hash
     .bins        documents and tokens before each of 4,096 even bins of the order hash
     .holdout     the documents' holdout hashes, sorted, with their rows and orders
     .hashes      text hashes, and for near-duplicates .slots and .bands (segment_dedup.py)
     .audit       one row for every record read, sorted by order
     .rejects     the records that could not be read: place, reason, first bytes
-    .examples    for each reason the documents of smallest order, for the report
+    .examples    for each reason the documents with the smallest orders, for the report
     .texts       prompt and text of each row of .audit (--keep-dropped)
 
 All but .tokens, .slots and .bands are Arrow IPC files, mapped when read.
@@ -41,12 +41,12 @@ REJECT_SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DedupCounts:
-    """The files of a segment that dedup reads."""
+    """The row counts of the files that dedup reads."""
 
     texts: int = 0
-    """Distinct texts: rows of .hashes."""
+    """The number of rows of .hashes: distinct texts."""
     signed: int = 0
-    """Rows of .slots."""
+    """The number of rows of .slots: signed documents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,32 +57,32 @@ class Segment:
     documents: int
     tokens: int
     longest: int
-    """Tokens of its longest document."""
+    """The number of tokens of the longest document."""
     rejects: int
     fanned_out: int
-    """Documents beyond the first of their record."""
+    """The number of documents beyond the first one of their record."""
     tallies: tuple[Tally, ...]
     files: Mapping[str, FileEntry]
-    """By suffix; a later run checks them before it uses the segment."""
+    """The files by suffix; a later run checks them before it uses the segment."""
     dedup_counts: DedupCounts = field(default_factory=DedupCounts)
     shortest: int = 0
-    """Tokens of its shortest document."""
+    """The number of tokens of the shortest document."""
     unknown: Mapping[str, UnknownTokens] = field(default_factory=dict)
-    """By language, of its documents and of equal ones that were not handed on."""
+    """Unknown tokens by language, of the documents and of their dropped duplicates."""
     empty: Mapping[str, int] = field(default_factory=dict)
-    """By column of text, how many of these documents have no value there, if any."""
+    """By column of strings, the number of documents (and dropped duplicates) without a value."""
 
     def __post_init__(self) -> None:
         check_stem(self.stem, self.files)
 
     @property
     def held_bytes(self) -> int:
-        """Size of .texts and .rejects together."""
+        """The size of .texts and .rejects together."""
         return sum(self.files[name].bytes for name in ("texts", "rejects") if name in self.files)
 
     @property
     def table_bytes(self) -> int:
-        """Size of the larger of .documents and .audit."""
+        """The size of .documents or .audit, whichever is larger."""
         return max(self.files[name].bytes for name in ("documents", "audit"))
 
 

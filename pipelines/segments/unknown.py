@@ -1,25 +1,25 @@
-"""Counts the tokens that stand for text a tokenizer cannot spell, by language."""
+"""Counts unknown tokens by language: those that represent text the tokenizer cannot spell."""
 
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 UNKNOWN = "unknown_tokens"
-"""The column with the number of these tokens of a document; null if the tokenizer has none."""
+"""The column with the number of unknown tokens of a document; null if the tokenizer has none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownTokens:
-    """How many tokens of some documents are unknown."""
+    """The numbers of all tokens and of unknown tokens of some documents."""
 
     tokens: int
-    """All tokens."""
+    """The number of all tokens."""
     unknown: int
-    """The tokens that stand for text the tokenizer cannot spell."""
+    """The number of tokens that represent text the tokenizer cannot spell."""
 
 
 def count_unknown(documents: pa.Table) -> dict[str, UnknownTokens]:
-    """Return the counts of documents by language; nothing if the tokenizer can spell everything.
+    """Return the counts of documents by language; empty if the tokenizer can spell everything.
 
     Args:
         documents: With their language, the number of their tokens, and UNKNOWN.

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from pipelines.execute import beam
 from pipelines.execute.beam import PCollection
-from pipelines.execute.figures import NAMESPACE
+from pipelines.execute.counters import NAMESPACE
 from pipelines.read.record import WHOLE_BYTES
 from pipelines.segments.rows import (
     DROPPED,

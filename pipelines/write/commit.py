@@ -1,4 +1,4 @@
-"""From the segments of a pipeline to a dataset: dedup, merge and commit as in any run."""
+"""Turns the segments of a custom pipeline into a dataset: dedup, merge and commit as in any run."""
 
 import logging
 import uuid
@@ -9,33 +9,33 @@ from itertools import pairwise
 from typing import Any
 
 from pipelines.commit import existing
-from pipelines.commit.commit import forget_stages, input_entries
+from pipelines.commit.commit import input_entries, remove_stage_files
 from pipelines.commit.ledger import Ledger
 from pipelines.corpus.options import DATASET, Options, semantic_options
 from pipelines.corpus.sources import Corpus
 from pipelines.corpus.spec import CorpusSpec, text_columns
 from pipelines.corpus.versions import segment_versions
-from pipelines.execute.notes import Notes
-from pipelines.execute.runner import level_kept
+from pipelines.execute.job_store import JobStore
+from pipelines.execute.runner import preserve_log_level
 from pipelines.job.append import check_base
 from pipelines.job.build import next_number
 from pipelines.plans import (
     FILES,
-    MAPPED,
+    PROCESSED,
     SPEC,
     JobFiles,
     JobSpec,
-    Mapped,
-    forget_job,
-    run_stages,
+    ProcessedInput,
+    delete_job_files,
+    run_later_stages,
 )
 from pipelines.process.processor import Job, ProcessRecord, SplitRecord
 from pipelines.read.input_format import InputFormat
 from pipelines.segments.rows import ROWS
 from pipelines.segments.segment import Segment
 from pipelines.steps.description import describe_run
-from pipelines.write.collect import Collected, Columns, Sink
-from pipelines.write.windows import Firing
+from pipelines.write.segment_writer import Columns, SegmentResult, WriteContext
+from pipelines.write.windows import WindowPane
 from shards import manifest as manifests
 from shards.errors import UserError
 from shards.manifest import WORK, Manifest, lock_dataset, read_current_manifest
@@ -46,7 +46,7 @@ _LOG = logging.getLogger("corpusmill")
 
 
 def _unread(*_: object) -> tuple[()]:
-    """Stand for the function that makes documents: no command reads for a pipeline."""
+    """Fail: no command reads the corpus of a custom pipeline."""
     raise NotImplementedError
 
 
@@ -59,22 +59,22 @@ CORPUS = CorpusSpec(
     provenance=text_columns(),
     documents=_unread,
 )
-"""The corpus of a dataset that a pipeline made: a name for it, and nothing to read."""
+"""The corpus of datasets that custom pipelines make: it only has a name."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class PipelineResult:
-    """All that a pipeline wrote."""
+    """The segments that a pipeline wrote, and the splits that it read."""
 
-    segments: tuple[Collected, ...]
+    segments: tuple[SegmentResult, ...]
     splits: tuple[SplitRecord, ...]
-    """The splits that it read from corpora."""
+    """The splits that the pipeline's ReadCorpus read."""
 
     @classmethod
-    def of(cls, records: Iterable[Collected | SplitRecord]) -> "PipelineResult":
-        """Return the result for records in any order, which does not affect it."""
+    def of(cls, records: Iterable[SegmentResult | SplitRecord]) -> "PipelineResult":
+        """Return the result made of records, whose order does not matter."""
         mixed = [*records]
-        segments = [record for record in mixed if isinstance(record, Collected)]
+        segments = [record for record in mixed if isinstance(record, SegmentResult)]
         splits = [record for record in mixed if isinstance(record, SplitRecord)]
         return cls(
             segments=tuple(sorted(segments, key=_rank)),
@@ -82,171 +82,174 @@ class PipelineResult:
         )
 
     def digests(self) -> dict[str, str]:
-        """Return the hash of each source's rows: the same however they were spread."""
+        """Return the hash of each source's rows; it does not depend on the order of work."""
         sums: defaultdict[str, int] = defaultdict(int)
         for one in self.segments:
             sums[one.source] = (sums[one.source] + int(one.digest, 16)) % 2**64
         return {source: f"{sums[source]:016x}" for source in sorted(sums)}
 
 
-def _rank(one: Collected) -> tuple[str, bool, str]:
-    # Those with documents first: the columns of a source's shards are those of its first segment.
+def _rank(one: SegmentResult) -> tuple[str, bool, str]:
+    # Segments with documents come first: shards get the columns of their source's first segment.
     return one.source, not one.segment.documents, one.segment.stem
 
 
-def notes_of(sink: Sink) -> Notes:
-    """Return the values that the last stages of a pipeline share."""
-    return Notes(sink.options.output / WORK, sink.run)
+def job_store(context: WriteContext) -> JobStore:
+    """Return the store of the job that ends a pipeline."""
+    return JobStore(context.options.output / WORK, context.run)
 
 
-def note(sink: Sink, written: PipelineResult) -> None:
-    """Note the job that makes the dataset of all that a pipeline wrote.
+def save_job(context: WriteContext, written: PipelineResult) -> None:
+    """Save the job that makes the dataset from the result of a pipeline.
 
-    An engine that restarts a pipeline notes it again: then the first note stays, or the dataset
-    that it has led to.
+    If an engine restarts the pipeline, the job that was saved first stays, or the dataset that it
+    made.
 
     Args:
-        sink: Of the pipeline.
+        context: The shared values of the pipeline.
         written: The result of the pipeline.
 
     Raises:
-        UserError: It cannot be made; the message says why and what to do.
+        UserError: The dataset cannot be made; the message says why and what to do.
     """
-    notes, options = notes_of(sink), sink.options
+    store, options = job_store(context), context.options
     _check_splits(written.splits)
-    with lock_dataset(options.output), level_kept():
-        if notes.get(SPEC) is not None:
+    with lock_dataset(options.output), preserve_log_level():
+        if store.get(SPEC) is not None:
             return
-        records = _records(written, _versions(sink))
-        spec = _spec(sink, written)
+        records = _records(written, _versions(context))
+        spec = _spec(context, written)
         spec = replace(spec, semantic={**spec.semantic, _DOCUMENTS: written.digests()}, locks=True)
         if made := _made_before(spec, records):
             spec, records = replace(spec, number=made.number), []
         else:
             check_new(options)
             _check_there(written.segments, spec.work / "map")
-        notes.put(FILES, JobFiles())
-        notes.put(MAPPED, Mapped(records=records, files=(), failed={}))
-        notes.put(SPEC, spec)
+        store.put(FILES, JobFiles())
+        store.put(PROCESSED, ProcessedInput(records=records, files=(), failed={}))
+        store.put(SPEC, spec)
 
 
-def clean_up(sink: Sink) -> None:
-    """Delete what a pipeline wrote for a dataset that is whole now, unless it is to stay."""
-    notes = notes_of(sink)
-    if sink.options.keep_segments:
-        notes.forget()
+def clean_up(context: WriteContext) -> None:
+    """Delete the intermediate files of a pipeline whose dataset is complete, if not to be kept."""
+    store = job_store(context)
+    if context.options.keep_segments:
+        store.forget()
     else:
-        forget_job(notes, sink.prefix)
+        delete_job_files(store, context.prefix)
 
 
-def commit_firing(sink: Sink, written: PipelineResult, firing: Firing) -> Manifest | None:
-    """Make the generation of a window's rows when it fired, once.
+def commit_pane(
+    context: WriteContext, written: PipelineResult, pane: WindowPane
+) -> Manifest | None:
+    """Make one generation from the rows of a pane; wait while another process commits.
 
-    An attempt that is repeated finds its generation. Where it has other rows than the attempt
-    before, as after a restart rows may be early that were late, what is new of them becomes a
-    generation too. Another commit is waited for.
+    A repeated attempt finds the generation of the first attempt. If it has other rows (after a
+    restart, late rows may be early ones), its new rows become a further generation.
 
     Args:
-        sink: Of the pipeline.
-        written: The result of the pipeline.
-        firing: Of the window.
+        context: The shared values of the pipeline.
+        written: The result of the pipeline for the pane.
+        pane: The pane.
 
     Returns:
         The manifest; None if there was nothing to do.
 
     Raises:
-        UserError: It cannot be made; the message says why and what to do.
+        UserError: The generation cannot be made; the message says why and what to do.
     """
-    output = sink.options.output
-    with lock_dataset(output, wait=True), level_kept():
+    output = context.options.output
+    with lock_dataset(output, wait=True), preserve_log_level():
         base, folder, made = read_current_manifest(output), output / WORK / "map", None
-        new = _not_taken(written, firing, sink, base=base) if base else written
+        new = _without_committed(written, pane, context, base=base) if base else written
         if new.segments:
             _check_there(new.segments, folder)
-            made = _grown(sink, new, firing, base=base)
-        if not sink.options.keep_segments:
-            _remove_segments(written, firing, folder)
+            made = _grown(context, new, pane, base=base)
+        if not context.options.keep_segments:
+            _remove_segments(written, pane, folder)
     return made
 
 
 def _grown(
-    sink: Sink, written: PipelineResult, firing: Firing, *, base: Manifest | None
+    context: WriteContext, written: PipelineResult, pane: WindowPane, *, base: Manifest | None
 ) -> Manifest | None:
-    """Make a generation of segments; those of other windows stay."""
-    spec = replace(_spec(sink, written), base=base.number if base else 0, grows=True)
+    """Make a generation from segments; the segments of other windows stay."""
+    spec = replace(_spec(context, written), base=base.number if base else 0, grows=True)
     check_base(spec, base and _without_documents(base))
-    notes = Notes(spec.work, uuid.uuid4().hex)
-    records = _of_firing(written, firing, sink)
+    store = JobStore(spec.work, uuid.uuid4().hex)
+    records = _records_of_pane(written, pane, context)
     begun = [one.begun for one in written.segments]
-    with notes.in_memory():
-        notes.put(SPEC, spec)
-        notes.put(FILES, JobFiles())
-        notes.put(MAPPED, Mapped(records=records, files=(), failed={}, arrivals=begun))
-        made = run_stages(notes)
-    Ledger(sink.options.output).close()
-    if not sink.options.keep_segments:
-        forget_stages(spec.work)
+    with store.in_memory():
+        store.put(SPEC, spec)
+        store.put(FILES, JobFiles())
+        store.put(PROCESSED, ProcessedInput(records=records, files=(), failed={}, arrivals=begun))
+        made = run_later_stages(store)
+    Ledger(context.options.output).close()
+    if not context.options.keep_segments:
+        remove_stage_files(spec.work)
     return made
 
 
-def _of_firing(written: PipelineResult, firing: Firing, sink: Sink) -> list[ProcessRecord]:
+def _records_of_pane(
+    written: PipelineResult, pane: WindowPane, context: WriteContext
+) -> list[ProcessRecord]:
     return [
-        replace(one, splits=tuple(replace(rows, relative=firing.path) for rows in one.splits))
-        for one in _records(written, _versions(sink))
+        replace(one, splits=tuple(replace(rows, relative=pane.path) for rows in one.splits))
+        for one in _records(written, _versions(context))
     ]
 
 
-def _spec(sink: Sink, written: PipelineResult) -> JobSpec:
-    """Return the job that makes a dataset of a pipeline's result."""
+def _spec(context: WriteContext, written: PipelineResult) -> JobSpec:
+    """Return the job that makes a dataset from the result of a pipeline."""
     _check_columns(written.segments)
-    options = sink.options
+    options = context.options
     corpus = Corpus(__name__, options)
     sources = sorted({one.source for one in written.segments})
     job = Job(
         options=options,
         corpora=dict.fromkeys(sources, corpus),
-        versions=_versions(sink),
-        run=sink.run,
+        versions=_versions(context),
+        run=context.run,
     )
     return JobSpec(
         corpus=corpus,
-        map=job,
-        steps=describe_run((options, sink.run)),
-        semantic=sink_options(sink),
+        job=job,
+        steps=describe_run((options, context.run)),
+        semantic=context_options(context),
         number=next_number(options.output),
         shards=_num_shards(written, options.shard_tokens),
     )
 
 
-def check_grows(sink: Sink) -> None:
-    """Check that the output holds a dataset that windows can be added to, or none.
+def check_grows(context: WriteContext) -> None:
+    """Check that the output has no dataset, or one that windows can be added to.
 
     Raises:
-        UserError: It holds another.
+        UserError: The output has another dataset.
     """
-    output = sink.options.output
+    output = context.options.output
     base = read_current_manifest(output)
     if base is None:
         return
-    advice = "Give the options that it was made with, or another output"
+    advice = "Give the options that it was made with, or choose another output"
     existing.check_corpus(base, CORPUS.name, output=output, advice=advice)
     options = _without_documents(base)
-    existing.check_options(options, sink_options(sink), output=output, advice=advice)
+    existing.check_options(options, context_options(context), output=output, advice=advice)
 
 
 _DOCUMENTS = "documents"
-"""The semantic option with the hash of the rows of a bounded pipeline."""
+"""The name of the semantic option that holds the hash of a bounded pipeline's rows."""
 
 
-def sink_options(sink: Sink) -> dict[str, Any]:
-    """Return the options that all generations of a dataset have in common."""
-    options = sink.options
+def context_options(context: WriteContext) -> dict[str, Any]:
+    """Return the semantic options, which all generations of a dataset share."""
+    options = context.options
     return {
         **semantic_options(options, {}, affects=(DATASET,)),
-        "tokenizer": sink.tokenizer,
+        "tokenizer": context.tokenizer,
         "dedup": options.dedup,
         "keep_dropped": options.keep_dropped,
-        "metrics": [field.name for field in sink.metrics],
+        "metrics": [field.name for field in context.metrics],
     }
 
 
@@ -255,64 +258,65 @@ def _without_documents(base: Manifest) -> Manifest:
     return replace(base, options=options)
 
 
-def _versions(sink: Sink) -> dict[str, str]:
-    return segment_versions({"tokenizer": sink.engine}, {})
+def _versions(context: WriteContext) -> dict[str, str]:
+    return segment_versions({"tokenizer": context.engine}, {})
 
 
-def _not_taken(
-    written: PipelineResult, firing: Firing, sink: Sink, *, base: Manifest
+def _without_committed(
+    written: PipelineResult, pane: WindowPane, context: WriteContext, *, base: Manifest
 ) -> PipelineResult:
-    """Return the rows that no generation of the window has from earlier attempts."""
+    """Return the result without the rows that earlier attempts at the pane have committed."""
     inputs = {one for generation in base.generations for one in generation.inputs}
-    of_window = {one for one in inputs if one.path.startswith(firing.window)}
-    if of_window.issuperset(input_entries(_of_firing(written, firing, sink))):
+    of_window = {one for one in inputs if one.path.startswith(pane.window)}
+    if of_window.issuperset(input_entries(_records_of_pane(written, pane, context))):
         return replace(written, segments=())
     if not of_window:
         return written
-    if any(one.path == firing.path for one in of_window):
+    if any(one.path == pane.path for one in of_window):
         _LOG.warning(
-            "%s has other rows than when an attempt before committed it: they are added in a "
-            "further generation, where --dedup exact or minhash knows those that are there already",
-            firing.path,
+            "%s has other rows than in the attempt that committed it first: they are added in a "
+            "further generation, in which dedup drops the rows that are already there",
+            pane.path,
         )
-    # Only a commit deletes segments of a window that is open.
-    names = list_file_names(sink.options.output / WORK / "map")
+    # Segments of an open window are only deleted by a commit, so these rows are new.
+    names = list_file_names(context.options.output / WORK / "map")
     left = (one for one in written.segments if f"{one.segment.stem}.audit" in names)
     return replace(written, segments=tuple(left))
 
 
-def _remove_segments(written: PipelineResult, firing: Firing, folder: AnyPath) -> None:
-    """Delete the segments of a generation that is made, and those that no firing takes any more."""
-    taken = {one.segment.stem for one in written.segments}
+def _remove_segments(written: PipelineResult, pane: WindowPane, folder: AnyPath) -> None:
+    """Delete the segments of a committed pane, and those that no later pane can need."""
+    used = {one.segment.stem for one in written.segments}
     for name in list_file_names(folder):
-        if name.partition(".")[0] in taken or firing.outlives(name):
+        if name.partition(".")[0] in used or pane.outlives(name):
             (folder / name).unlink(missing_ok=True)
 
 
 def check_new(options: Options) -> None:
-    """Check that the output holds no dataset, unless it is to be replaced."""
+    """Check that the output has no dataset, unless the options replace it."""
     if (options.output / manifests.NAME).exists() and not options.overwrite:
         raise UserError(
-            f"{options.output} holds a dataset already: give WriteDataset another output, or "
+            f"{options.output} already contains a dataset: give WriteDataset another output, or "
             "overwrite=True to replace it"
         )
 
 
 def _made_before(spec: JobSpec, records: Sequence[ProcessRecord]) -> Manifest | None:
-    """Return the manifest if an attempt before got that far: engines may repeat a pipeline."""
-    manifest = read_current_manifest(spec.map.options.output)
+    """Return the manifest if an earlier attempt at the pipeline has written it."""
+    manifest = read_current_manifest(spec.job.options.output)
     if manifest is None or manifest.removals or manifest.corpus != spec.corpus.spec.name:
         return None
     made_of = [one for generation in manifest.generations for one in generation.inputs]
     found = manifest.options, manifest.libraries, made_of
-    asked = spec.semantic, spec.map.versions, [*input_entries(records)]
-    return manifest if found == asked else None
+    wanted = spec.semantic, spec.job.versions, [*input_entries(records)]
+    return manifest if found == wanted else None
 
 
 def _num_shards(written: PipelineResult, shard_tokens: int) -> dict[str, int]:
-    """Return the shards of each source: the least power of two, by its tokens before dedup.
+    """Return the number of shards of each source: a power of two, from its tokens before dedup.
 
-    How many tokens segments hold depends on which duplicates met in one.
+    The tokens of segments cannot be used, because a segment lacks its own duplicates, and engines
+    decide which rows share a segment.
     """
     tokens: defaultdict[str, int] = defaultdict(int)
     longest: defaultdict[str, int] = defaultdict(lambda: shard_tokens)
@@ -333,7 +337,7 @@ def _num_shards(written: PipelineResult, shard_tokens: int) -> dict[str, int]:
 
 
 def _records(written: PipelineResult, versions: dict[str, str]) -> list[ProcessRecord]:
-    """Return the records of a map that left these segments, one for each source."""
+    """Return the records that the stage `map` would write for these segments, one per source."""
     segments: defaultdict[str, list[Segment]] = defaultdict(list)
     for one in written.segments:
         segments[one.source].append(one.segment)
@@ -354,7 +358,7 @@ def _records(written: PipelineResult, versions: dict[str, str]) -> list[ProcessR
 
 
 def _of_rows(source: str, segments: Sequence[Segment], *, digest: str) -> SplitRecord:
-    """Return a placeholder for the split of a source without files."""
+    """Return the split that stands for the rows of a source without files."""
     num_bytes = sum(tally.bytes for segment in segments for tally in segment.tallies)
     return SplitRecord(
         source=source,
@@ -367,32 +371,32 @@ def _of_rows(source: str, segments: Sequence[Segment], *, digest: str) -> SplitR
 
 
 def _check_splits(read: Sequence[SplitRecord]) -> None:
-    """Check that no file was read twice; the splits of one are side by side."""
+    """Check that no file was read twice; the splits of a file are neighbours."""
     for before, split in pairwise(read):
         place = split.source, split.relative, split.start
         if place == (before.source, before.relative, before.start):
             raise UserError(
-                f"{split.relative} of the input {split.source!r} was read twice, and its documents "
-                "would count twice: give WriteDataset one ReadCorpus for each file; for another "
-                "file of the same name, give each ReadCorpus a name of its own, input='NAME=PATH'"
+                f"{split.relative} of the input {split.source!r} was read twice, so its documents "
+                "would count twice: read each file with one ReadCorpus. If these are two files of "
+                "the same name, name the input of each ReadCorpus: input='NAME=PATH'"
             )
 
 
-def _check_there(written: Sequence[Collected], folder: AnyPath) -> None:
-    """Check that all segments still have their files."""
+def _check_there(written: Sequence[SegmentResult], folder: AnyPath) -> None:
+    """Check that the files of all segments still exist."""
     names = list_file_names(folder)
     needed = (f"{one.segment.stem}.{kind}" for one in written for kind in one.segment.files)
     gone = next((name for name in needed if name not in names), None)
     if gone is not None:
         raise UserError(
-            f"{folder / gone} is gone, which this pipeline wrote: another WriteDataset with the "
-            "same output has made its dataset since, and removed it. Give each an output of its "
-            "own, and run this pipeline again"
+            f"{folder / gone}, which this pipeline wrote, is gone: another WriteDataset with the "
+            "same output has made its dataset since and deleted the file. Give each WriteDataset "
+            "another output, and run this pipeline again"
         )
 
 
-def _check_columns(written: Iterable[Collected]) -> None:
-    """Check that all documents of a source have the same columns."""
+def _check_columns(written: Iterable[SegmentResult]) -> None:
+    """Check that the documents of each source have the same columns."""
     first: dict[str, Columns] = {}
     for one in written:
         if one.columns and first.setdefault(one.source, one.columns) != one.columns:
@@ -401,18 +405,18 @@ def _check_columns(written: Iterable[Collected]) -> None:
 
 def _unlike(source: str, columns: dict[str, str], others: dict[str, str]) -> UserError:
     """Return the error for documents of one source with other columns, or in another order."""
-    documents, own = f"documents of the source {source!r}", "their own `source`"
+    documents, own = f"documents of the source {source!r}", "another `source`"
     if differing := columns.keys() ^ others.keys():
         return UserError(
-            f"some {documents} have a column {min(differing)!r} and some have not: a source's "
-            f"documents have the same columns. Add it to all or none, or give them a {own}"
+            f"only some {documents} have a column {min(differing)!r}: the documents of a source "
+            f"must have the same columns. Add it to all or none of them, or give some {own}"
         )
     if unlike := [name for name in columns if columns[name] != others[name]]:
         return UserError(
             f"the {documents} have a column {unlike[0]!r} of two types, {columns[unlike[0]]} and "
-            f"{others[unlike[0]]}: make it one, or give them a {own}"
+            f"{others[unlike[0]]}: use one type, or give some {own}"
         )
     return UserError(
         f"the {documents} have their columns in two orders: {', '.join(columns)}; and "
-        f"{', '.join(others)}. Give all the same"
+        f"{', '.join(others)}. Use one order"
     )

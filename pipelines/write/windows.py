@@ -1,4 +1,4 @@
-"""A firing of a window: which generation it becomes, and how long segments wait for it."""
+"""Window panes: which generation each pane becomes, and how long its segments are kept."""
 
 import re
 import time
@@ -9,79 +9,80 @@ from pipelines.execute import beam
 from shards.errors import UserError
 
 KEPT_SECONDS = 3600
-"""How long segments stay whose window has closed and which no generation has taken: a firing that
-was handed out may yet need them."""
+"""The seconds that segments of closed windows are kept if no generation has used them, since a pane
+that Beam has already handed out may need them."""
 
 _TIMINGS = ("early", "on-time", "late", "on-time")
-"""By Beam's number; where no trigger is, it says unknown."""
+"""The timings by Beam's number; the last is UNKNOWN, which means that there is no trigger."""
 
 _STEM = re.compile(r"[0-9a-f]{24}-(\d+)-(\d+)\..*")
 
 
 @dataclass(frozen=True, kw_only=True, order=True)
-class Firing:
-    """Which firing of which window, in the order of windows and of their firings."""
+class WindowPane:
+    """A pane: one firing of a window's trigger. Panes are ordered by window, then by firing."""
 
     end: int
-    """Of the window, in microseconds since 1970, and so is its start."""
+    """The end of the window in microseconds since 1970."""
     start: int
+    """The start of the window in microseconds since 1970."""
     index: int
-    """How many firings of the window came before."""
+    """The number of earlier panes of the window."""
     timing: str
     """early, on-time or late."""
 
     @classmethod
-    def of(cls, window: Any, pane: Any) -> "Firing":
-        """Return the firing that Beam describes by a window and a pane."""
+    def of(cls, window: Any, pane: Any) -> "WindowPane":
+        """Return the pane that Beam describes by a window and its pane info."""
         start, end = window.start.micros, window.end.micros
         return cls(end=end, start=start, index=pane.index, timing=_TIMINGS[pane.timing])
 
     @property
     def window(self) -> str:
-        """The common beginning of the inputs of all firings of the window, from its bounds."""
+        """The prefix of the input paths of all panes of the window, made from its bounds."""
         if self.end >= beam.GlobalWindow().end.micros:
             return "rows/all/"
         return f"rows/{_moment(self.start)}--{_moment(self.end)}/"
 
     @property
     def path(self) -> str:
-        """The placeholder for the path of an input that is not a file; each firing has another."""
+        """The path that the manifest gives for the rows of this pane, which come from no file."""
         return f"{self.window}{self.timing}-{self.index}"
 
     def outlives(self, name: str) -> bool:
-        """Return whether a file of a segment is of no use any more once this firing has come.
+        """Return whether no later pane can need a file of a segment once this pane has come.
 
         Args:
-            name: The file's, as `lifetime` made it.
+            name: The name of the file, which contains the result of `lifetime`.
         """
         found = _STEM.fullmatch(name)
-        if found is None or self.timing == "early":  # the watermark may be anywhere
+        if found is None or self.timing == "early":  # the watermark is unknown
             return False
         closes, written = map(int, found.groups())
         return closes * 1_000_000 < self.end and written < time.time() - KEPT_SECONDS
 
 
 def lifetime(window: Any, lateness: int) -> str:
-    """Return a part of the names of a segment's files: when its window closes, and when it is.
+    """Return a part of the names of a segment's files: the closing time of its window, and now.
 
     Args:
-        window: Of its rows.
-        lateness: Seconds that rows may come after the end of the window.
+        window: The window of the segment's rows.
+        lateness: The seconds that rows may arrive after the end of the window.
 
     Raises:
-        UserError: The window is none of a time that rows have.
+        UserError: The window has no usable time.
     """
     if isinstance(window, beam.GlobalWindow):
         return "0000"
     if window.end > beam.GlobalWindow().end:
         raise UserError(
-            "WriteDataset was given batches in windows of a time that none has, because FromRows "
-            "made them before there were windows: put WindowInto before FromRows"
+            "the batches that WriteDataset received are in windows without a time, because "
+            "FromRows made them before there were windows: put WindowInto before FromRows"
         )
-    if window.start <= beam.GlobalWindow().start:  # some engines leave such a window out
+    if window.start <= beam.GlobalWindow().start:  # some engines do not report such a window
         raise UserError(
-            "WriteDataset was given rows in windows that have no time: give them one, as in "
-            "beam.Map(lambda row: beam.window.TimestampedValue(row, SECONDS)) before WindowInto"
+            "the rows that WriteDataset received have no timestamps: add them before WindowInto, "
+            "as in beam.Map(lambda row: beam.window.TimestampedValue(row, SECONDS))"
         )
     return f"{max(0, window.end.seconds() + lateness)}-{int(time.time())}"
 

@@ -29,15 +29,15 @@ from pipelines.dedup.drops import Drops, drop_path
 from pipelines.dedup.minhash import NUM_BANDS, NUM_SLOTS
 from pipelines.dedup.plan import DedupPlan, DedupResult
 from pipelines.dedup.segment_dedup import SegmentDedup, pack_signatures
-from pipelines.execute.notes import Notes
+from pipelines.execute.job_store import JobStore
 from pipelines.execute.runner import Runner, silence_beam
 from pipelines.execute.stage import (
+    LazyPlan,
     Records,
-    RunningPlan,
     Stage,
-    do_here,
     list_items,
-    records_of,
+    run_here,
+    stage_records,
 )
 from pipelines.plans import KINDS, STAGES
 from pipelines.process.processor import Job
@@ -194,18 +194,18 @@ def run(folder: Path, options: WudaoOptions) -> DedupResult:
     """Return the result of dedup of a folder that generate() wrote."""
     silence_beam()
     plan = load_index(folder / WORK, (folder / "plan").read_text())
-    notes = Notes(folder / WORK, "bench")
+    store = JobStore(folder / WORK, "bench")
     job = Job(options=replace(options, output=folder), corpora={}, versions={}, run="bench")
-    with Runner((), num_workers=options.workers) as runner, notes.in_memory():
+    with Runner((), num_workers=options.workers) as runner, store.in_memory():
 
         def answer(stage: Stage) -> Records:
             kind = KINDS[stage.name]
-            listed = list_items(notes, stage, list_files(folder / WORK / stage.name))
-            do_here(notes, stage.name, kind, job, listed, runner)
-            return records_of(notes, kind, stage)
+            listed = list_items(store, stage, list_files(folder / WORK / stage.name))
+            run_here(store, stage.name, kind, job, listed, runner)
+            return stage_records(store, kind, stage)
 
         stages = DedupPlan(plan, dedup=options.dedup, threshold=options.minhash_threshold).stages()
-        return RunningPlan(stages, answer, STAGES).result()
+        return LazyPlan(stages, answer, STAGES).result()
 
 
 def compare(python: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from pipelines.execute.figures import NAMESPACE
+from pipelines.execute.counters import NAMESPACE
 from tests.engines.java import (
     ROOT,
     Machine,

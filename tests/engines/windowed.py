@@ -14,7 +14,7 @@ from apache_beam.transforms.periodicsequence import PeriodicImpulse
 from apache_beam.transforms.window import FixedWindows, TimestampedValue
 
 from pipelines.execute import beam
-from pipelines.execute.runner import ready_for_engine
+from pipelines.execute.runner import with_engine_flags
 from pipelines.transforms import Clean, FromRows, WriteDataset
 from tests.pipelines.write.pipes import TOKENIZER
 
@@ -32,7 +32,7 @@ _WORDS = ("mill", "river", "bridge", "bell", "garden", "lamp", "harbour", "field
 
 def stream(output: str, start: int, seconds: int, flags: Sequence[str]) -> None:
     """Write the rows of a stream."""
-    options = beam.PipelineOptions(ready_for_engine(flags), streaming=True)
+    options = beam.PipelineOptions(with_engine_flags(flags), streaming=True)
     pipeline = beam.Pipeline(options=options)
     write(pipeline | PeriodicImpulse(start, start + seconds, STEP), output, start)
     pipeline.run().wait_until_finish()

@@ -1,7 +1,7 @@
-"""Tasks for the tests of workers and engines, in a module that child processes can import.
+"""Items for the tests of workers and engines, in a module that child processes can import.
 
-A task is (name, duty). Every start and end is a line of the log in the folder that the payload
-names: lines are appended whole, so their order is that of the events.
+An item is (name, duty). Every start and end is a line of the log in the folder that the payload
+names; lines are appended whole, so their order is that of the events.
 """
 
 import logging
@@ -17,7 +17,7 @@ import pyarrow as pa
 from pipelines.execute.workers import Workers
 from shards.errors import DamageError, UserError
 
-Task = tuple[str, str]
+Item = tuple[str, str]
 
 
 class Closed(UserError):
@@ -35,14 +35,14 @@ def log_event(folder: Path, event: str, name: str) -> None:
 
 
 def read_events(folder: Path) -> list[tuple[str, str, int]]:
-    """The events so far: kind of event, task, process."""
+    """Return the events so far: kind of event, item, process."""
     path = folder / "log"
     lines = path.read_text().splitlines() if path.exists() else []
     return [(event, name, int(pid)) for event, name, pid in map(str.split, lines)]
 
 
 def starts(folder: Path, name: str) -> int:
-    return sum(event == "start" and task == name for event, task, _ in read_events(folder))
+    return sum(event == "start" and item == name for event, item, _ in read_events(folder))
 
 
 def wait_for(done: Callable[[], bool], *, seconds: float = 20) -> None:
@@ -53,10 +53,10 @@ def wait_for(done: Callable[[], bool], *, seconds: float = 20) -> None:
         time.sleep(0.01)
 
 
-def work(payload: bytes, task: Task) -> None:
-    """Do the duty of a task and log its start and its end."""
+def work(payload: bytes, item: Item) -> None:
+    """Do the duty of an item and log its start and its end."""
     folder = Path(os.fsdecode(payload))
-    name, duty = task
+    name, duty = item
     log_event(folder, "start", name)
     kind, _, argument = duty.partition(":")
     _DUTIES[kind](folder, name, argument)
@@ -86,7 +86,7 @@ def _die(folder: Path, name: str, argument: str) -> None:
 
 
 def _starts(folder: Path, name: str, argument: str) -> None:
-    """Wait until this many tasks have started."""
+    """Wait until this many items have started."""
     del name
     wait_for(lambda: sum(event == "start" for event, _, _ in read_events(folder)) >= int(argument))
 
@@ -109,10 +109,10 @@ _DUTIES = {
 }
 
 
-def prepare(folder: Path) -> Callable[[Task], None]:
-    """Return the function that runs tasks, as a runner calls it in each worker."""
+def prepare(folder: Path) -> Callable[[Item], None]:
+    """Return the function that runs items, as a runner calls it in each worker."""
     log_event(folder, "prepare", "-")
-    return lambda task: work(os.fsencode(folder), task)
+    return lambda item: work(os.fsencode(folder), item)
 
 
 def answer(folder: Path) -> tuple[str, int]:
@@ -123,21 +123,21 @@ def answer(folder: Path) -> tuple[str, int]:
 
 
 def imported(folder: Path) -> list[str]:
-    """The modules that the process has imported after it made an array, as every worker does."""
+    """Return the modules that the process has imported after making an array, as workers do."""
     pa.array([folder.name])
     return [*sys.modules]
 
 
 def drive(folder: str) -> None:
-    """Drive two children whose tasks sleep for longer than any test."""
+    """Drive two children whose items sleep for longer than any test."""
     with Workers(2, work) as workers:
         workers.run_all([("a", "sleep:600"), ("b", "sleep:600"), ("c", "nothing")], folder.encode())
 
 
 if __name__ == "__main__":
-    # A shell that starts jobs in the background lets them ignore Ctrl-C, and that is inherited.
+    # A shell lets jobs in the background ignore Ctrl-C, and children inherit that.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # The children find what they run by the name of a module.
+    # The children find their function by the name of its module.
     from tests.pipelines import duties
 
     duties.drive(sys.argv[1])

@@ -69,5 +69,5 @@ def test_options_are_the_dataclass_of_the_command(built: Built) -> None:
     options = WudaoOptions(output=output, shards=2, validation=0.05, keep_dropped=True)
     assert build(options).manifest == built.manifest
     assert estimate(options).documents > 400
-    with pytest.raises(UserError, match="give either options, or the name"):
+    with pytest.raises(UserError, match="pass either an options object, or the name"):
         build(options, seed=1)

@@ -119,9 +119,9 @@ ROWS = (
     Accepted(
         name="append: nothing yet",
         command=f"{TEXT} in --append",
-        message=r"1 files or folders of the input are left for later: .*b\.jsonl is empty \(0 bytes"
-        r"\): it is read once it has content in: there is no file yet that can be read; nothing "
-        "was made",
+        message=r"1 files or folders of the input are left for a later run: .*b\.jsonl is empty "
+        r"\(0 bytes\): it is read once it has content in: there is no file yet that can be read; "
+        r"nothing was made",
         setup=with_file("in/b.jsonl"),
         may_write=(),
     ),

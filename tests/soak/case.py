@@ -111,7 +111,7 @@ class Case:
             raise Failure(f"control characters reach the terminal: {done.output[-600:]!r}")
         if done.code not in (0, 1, 2, -9):
             raise Failure(f"exit code {done.code}: {done.output[-600:]}")
-        if done.code == 2 and "no document is left of this input" in done.last_line:
+        if done.code == 2 and "no document of this input is left" in done.last_line:
             raise NoDocuments
         module = done.words[0]
         if done.code == 2 and f"\n{module}: " not in f"\n{done.output}":

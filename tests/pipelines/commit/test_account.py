@@ -1,4 +1,4 @@
-"""The account of a run: what the map counted is what the dataset holds."""
+"""The account of a run: the counts of the map equal those of the dataset."""
 
 import json
 import shutil
@@ -62,23 +62,25 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("phase", "change", "told"),
+    ("stage", "change", "message"),
     [
-        ("merge", fewer_dropped, "wudao dropped duplicate: 5 by the segments' records, 4 in"),
-        ("drops", fewer_found, "wudao dropped duplicate: 4 by the segments' records, 5 in"),
+        ("merge", fewer_dropped, "wudao dropped duplicate: 5 in the segments, 4 in"),
+        ("drops", fewer_found, "wudao dropped duplicate: 4 in the segments, 5 in"),
         ("merge", fewer_bytes, "bytes: 1[0-9],"),
-        ("merge", fewer_documents, "wudao documents: 20 by the segments' records, 19 in"),
+        ("merge", fewer_documents, "wudao documents: 20 in the segments, 19 in"),
     ],
 )
 def test_a_run_that_does_not_balance_fails(
-    made: Path, tmp_path: Path, phase: str, change: Callable[[dict[str, Any]], None], told: str
+    made: Path, tmp_path: Path, stage: str, change: Callable[[dict[str, Any]], None], message: str
 ) -> None:
     output = Path(shutil.copytree(made / "out", tmp_path / "out"))
-    (path,) = (output / ".work" / phase).glob("*.json")
+    (path,) = (output / ".work" / stage).glob("*.json")
     record = json.loads(path.read_text())
     del record["seal"]
     change(record)
     write_json(path, {**record, "seal": crc32c_of(canonical_json(record))})
     (output / "manifest.json").unlink()
-    with pytest.raises(DamageError, match=f"account does not balance: {told}.* delete that folder"):
+    with pytest.raises(
+        DamageError, match=f"account does not balance: {message}.* delete that folder"
+    ):
         build(MODULE, small(output, made / "in", keep_segments=True))

@@ -1,4 +1,4 @@
-"""Whole runs with near-duplicates: pages of which many are versions of others, in many splits.
+"""Whole runs with near-duplicates: many pages are versions of others, in many splits.
 
 Guarantee: Near-duplicates are those that plain Python finds by the same rules.
 """
@@ -20,7 +20,7 @@ from tests.pipelines.dedup.plain import sign
 from tests.pipelines.runs import TEXT, small_lines, write_lines
 from tests.pipelines.write.pipes import shipped
 
-_PER_TASK = (
+_PER_ITEM = (
     "exact.ROWS_PER_ITEM",
     "plan.BAND_ROWS_PER_ITEM",
     "plan.CANDIDATES_PER_ITEM",
@@ -37,14 +37,14 @@ _AT_ONCE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """How pages become a dataset."""
+    """A way to make a dataset of pages."""
 
     days: int = 1
-    """How often some of them are added; each day has files of its own."""
+    """The number of appends; each has its own files."""
     files: int = 1
     threshold: float = 0.7
     rows: int = 0
-    """The maximum number of rows of a task, where there are to be many tasks."""
+    """The maximum rows of an item; 0 for the default."""
 
 
 CASES = (
@@ -59,16 +59,16 @@ CASES = (
 
 @pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=str)
-def test_neither_splits_nor_tasks_decide_what_is_dropped(
+def test_neither_splits_nor_items_affect_dedup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
-    """Plain Python that compares each page with all others says the same of every layout."""
+    """Plain Python that compares each page with all others drops the same pages in every layout."""
     rng = random.Random(11)
     pages = [*related_pages(rng, 150), *torn_pages(rng, 30)]
     rng.shuffle(pages)
     if case.rows:
         for name, limit in {
-            **dict.fromkeys(_PER_TASK, case.rows),
+            **dict.fromkeys(_PER_ITEM, case.rows),
             **dict.fromkeys(_AT_ONCE, 5),
         }.items():
             monkeypatch.setattr(f"pipelines.dedup.{name}", limit)
@@ -94,7 +94,7 @@ def test_neither_splits_nor_tasks_decide_what_is_dropped(
 
 
 def audit_rows(output: Path) -> list[tuple[tuple[int, int], str | None]]:
-    """Generation and order of each page, and why it is dropped, in the order of the input."""
+    """Return generation and order of each page, and the reason to drop it, in input order."""
     found = []
     for generation in read_manifest(output).generations:
         for table in generation.audit:
@@ -105,7 +105,7 @@ def audit_rows(output: Path) -> list[tuple[tuple[int, int], str | None]]:
 
 
 def plain_reasons(pages: list[str], orders: list[tuple[int, int]], case: Case) -> list[str | None]:
-    """Why each page is dropped, if it is: the rules, with each page compared with all others."""
+    """Return the reason to drop each page, by comparing it with all others."""
     texts = [fold_spaces(page) for page in pages]
     found = sign(texts)
     by_order = sorted(range(len(pages)), key=orders.__getitem__)

@@ -6,14 +6,14 @@ from pipelines.execute.item import packed
 from pipelines.execute.runner import Runner
 from shards.errors import UserError
 from tests.pipelines import duties
-from tests.pipelines.duties import Task
+from tests.pipelines.duties import Item
 
 pytestmark = pytest.mark.slow
 
 
-def run(folder: Path, *tasks: Task, num_workers: int = 0) -> None:
+def run(folder: Path, *items: Item, num_workers: int = 0) -> None:
     with Runner((), num_workers=num_workers) as runner:
-        runner.run(tasks, packed(duties.prepare, folder))
+        runner.run(items, packed(duties.prepare, folder))
 
 
 @pytest.mark.parametrize("num_workers", [0, 1])
@@ -26,7 +26,7 @@ def test_a_user_error_comes_through_word_for_word_and_any_other_says_where_it_wa
         run(tmp_path, ("x", "raise:other"), num_workers=num_workers)
 
 
-def test_lack_of_memory_names_the_task_and_in_a_child_counts_as_its_death(tmp_path: Path) -> None:
+def test_lack_of_memory_names_the_item_and_counts_as_the_death_of_a_child(tmp_path: Path) -> None:
     for name in ("here", "child"):
         (tmp_path / name).mkdir()
     message = r"^there is not enough memory for the \('x', .*ulimit -v"

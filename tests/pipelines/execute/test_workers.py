@@ -14,15 +14,15 @@ import pytest
 from pipelines.execute.workers import Workers
 from shards.errors import DamageError, UserError
 from tests.pipelines import duties
-from tests.pipelines.duties import Task, read_events, starts
+from tests.pipelines.duties import Item, read_events, starts
 
 pytestmark = pytest.mark.slow
 ROOT = Path(__file__).parents[3]
 
 
-def run(folder: Path, *tasks: Task, num_workers: int = 2) -> None:
+def run(folder: Path, *items: Item, num_workers: int = 2) -> None:
     with Workers(num_workers, duties.work) as workers:
-        workers.run_all(tasks, os.fsencode(folder))
+        workers.run_all(items, os.fsencode(folder))
 
 
 def alive(pid: int) -> bool:
@@ -44,8 +44,8 @@ if __name__ == "__main__":
     folder = Path(sys.argv[1])
     with Runner((), num_workers=1, preload=("tests.pipelines.duties",)) as runner:
         runner.run([("a", "nothing")], packed(duties.prepare, folder))
-        print(*sorted(runner.call(duties.imported, folder)))
-        runner.call(duties.answer, folder)
+        print(*sorted(runner.call_in_worker(duties.imported, folder)))
+        runner.call_in_worker(duties.answer, folder)
     print(*sorted(sys.modules))
 """
     path = tmp_path / "script.py"
@@ -75,22 +75,22 @@ if __name__ == "__main__":
         ("raise:memory", MemoryError, "^no more$"),
     ],
 )
-def test_what_a_task_raises_is_raised_in_the_driver(
+def test_an_error_of_an_item_is_raised_in_the_driver(
     tmp_path: Path, duty: str, error_type: type[Exception], message: str
 ) -> None:
     with pytest.raises(error_type, match=message) as raised:
         run(tmp_path, ("x", duty), num_workers=1)
     assert type(raised.value) is error_type
-    assert starts(tmp_path, "x") == 1  # an error is not a death: the task is not tried again
+    assert starts(tmp_path, "x") == 1  # after an error, unlike a death, the item is not tried again
 
 
-def test_an_error_ends_the_tasks_beside_it(tmp_path: Path) -> None:
+def test_an_error_ends_the_other_items(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="mend x"):
         run(tmp_path, ("other", "sleep:600"), ("x", "starts:2"), ("x", "raise:user"))
     assert not any(alive(pid) for _, _, pid in read_events(tmp_path))
 
 
-def test_a_child_that_is_killed_costs_only_its_task(tmp_path: Path) -> None:
+def test_a_child_that_is_killed_only_costs_its_item(tmp_path: Path) -> None:
     others = [(f"t{number}", "nothing") for number in range(6)]
     run(tmp_path, ("x", "die:SIGKILL*1"), *others)
     assert starts(tmp_path, "x") == 2
@@ -106,18 +106,18 @@ def test_a_child_that_is_killed_costs_only_its_task(tmp_path: Path) -> None:
         ("exit7", "it exited with code 7"),
     ],
 )
-def test_three_deaths_give_a_task_up_by_name(tmp_path: Path, death: str, cause: str) -> None:
-    task = ("x", f"die:{death}*99")
+def test_after_three_deaths_an_item_is_given_up(tmp_path: Path, death: str, cause: str) -> None:
+    item = ("x", f"die:{death}*99")
     message = (
-        rf"died 3 times .* while nothing else ran: {cause}\. The item: {re.escape(str(task))}\. "
+        rf"died 3 times .* while nothing else ran: {cause}\. The item: {re.escape(str(item))}\. "
     )
     with pytest.raises(UserError, match=message + "Finished work is kept"):
-        run(tmp_path, task, ("a", "nothing"), ("b", "nothing"))
+        run(tmp_path, item, ("a", "nothing"), ("b", "nothing"))
     assert starts(tmp_path, "x") == 3
     assert [starts(tmp_path, name) for name in "ab"] == [1, 1]
 
 
-def test_a_task_suspected_twice_runs_alone(tmp_path: Path) -> None:
+def test_an_item_suspected_twice_runs_alone(tmp_path: Path) -> None:
     others = [(f"t{number}", "sleep:0.1") for number in range(12)]
     run(tmp_path, ("x", "die:SIGKILL*2"), *others, num_workers=3)
     events = [(event, name) for event, name, _ in read_events(tmp_path)]
@@ -125,14 +125,14 @@ def test_a_task_suspected_twice_runs_alone(tmp_path: Path) -> None:
     assert events[third + 1] == ("end", "x")
     for other, _ in others:
         begun = ("start", other) in events[:third]
-        assert begun == (("end", other) in events[:third]), "something ran beside the suspect"
+        assert begun == (("end", other) in events[:third]), "another item ran at the same time"
     assert len(events) == 2 * 12 + 4
     assert first < second < third
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
-def test_the_end_of_a_driver_is_that_of_its_children(tmp_path: Path, number: int) -> None:
-    """A terminal sends Ctrl-C to all of them, and the driver alone answers."""
+def test_children_end_with_their_driver(tmp_path: Path, number: int) -> None:
+    """A terminal sends Ctrl-C to all processes, and only the driver reacts."""
     command = [sys.executable, "-m", "tests.pipelines.duties", str(tmp_path)]
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True

@@ -1,4 +1,4 @@
-"""A dataset grows by generations: what is new is added, and nothing else changes."""
+"""A dataset grows by generations: new files are added, and nothing else changes."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def test_what_cannot_be_read_now_is_not_gone(
+def test_a_file_that_cannot_be_read_now_is_not_gone(
     tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     output = tmp_path / "out"
@@ -45,7 +45,7 @@ def test_what_cannot_be_read_now_is_not_gone(
     assert build(MODULE, small(output, folder)).number == 2, "a plain run finds it complete"
 
 
-def test_other_libraries_are_told_and_recorded(
+def test_other_library_versions_are_logged_and_recorded(
     tmp_path: Path, folder: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     output = tmp_path / "out"
@@ -59,11 +59,11 @@ def test_other_libraries_are_told_and_recorded(
     write_pages(folder / "part-3.json", 78)
     caplog.clear()
     grown(output, folder)
-    assert "ftfy" not in caplog.text, "it is told once"
+    assert "ftfy" not in caplog.text, "it is logged once"
 
 
 @pytest.mark.slow
-def test_what_stood_at_one_place_then_and_later_is_known_when_they_are_one(tmp_path: Path) -> None:
+def test_old_and_new_records_at_a_place_are_recognized_after_compact(tmp_path: Path) -> None:
     # Both have the same order; a third file has a text that is similar to the later one.
     folder, output = tmp_path / "in", tmp_path / "out"
     options = {"dedup": "minhash", "validation": 0.05}
@@ -79,7 +79,7 @@ def test_what_stood_at_one_place_then_and_later_is_known_when_they_are_one(tmp_p
 def test_generations_of_packed_files_are_those_of_single_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing of the map is left once a generation is made."""
+    """No segments are left once a generation is made."""
     monkeypatch.setattr(Build, "clean_up", lambda _: None)
 
     def grow_twice(name: str) -> None:

@@ -22,12 +22,12 @@ def changed(file: InputFile, times: int = 1) -> InputFile:
     return replace(file, bytes=file.bytes + times)
 
 
-def look(
+def scan(
     arrivals: Arrivals,
     now: float,
     *files: InputFile,
 ) -> list[InputFile]:
-    """The files that are ready after a poll, some seconds after the first."""
+    """Return the files that are ready after a scan at `now` seconds."""
     arrivals.scan(Listing(files=[*files], refused={}), dataset={}, now=NOW + now)
     return [*arrivals.ready(NOW + now)]
 
@@ -36,18 +36,18 @@ def test_a_file_settles_once_it_has_not_changed_or_by_its_own_time() -> None:
     arrivals = Arrivals(10)
     old = replace(B, mtime_ns=int((NOW - 10) * 1e9))
     unfinished = [replace(old, path=f"/in/{name}", relative=name) for name in ("x.part", "x.TMP")]
-    assert look(arrivals, 0, A, old, *unfinished) == [old]
-    assert look(arrivals, 9, A, old) == [old]
-    assert look(arrivals, 10, changed(A), old) == [old]
-    assert look(arrivals, 19, changed(A), old) == [old]
-    assert look(arrivals, 20, changed(A), old) == [changed(A), old]
+    assert scan(arrivals, 0, A, old, *unfinished) == [old]
+    assert scan(arrivals, 9, A, old) == [old]
+    assert scan(arrivals, 10, changed(A), old) == [old]
+    assert scan(arrivals, 19, changed(A), old) == [old]
+    assert scan(arrivals, 20, changed(A), old) == [changed(A), old]
     assert arrivals.first_seen() == {changed(A): NOW, old: NOW}
 
 
 def test_what_keeps_changing_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     arrivals = Arrivals(10)
     for step in range(int(2.5 * NAMED_AFTER / 5)):
-        assert look(arrivals, 5 * step, changed(A, step)) == []
+        assert scan(arrivals, 5 * step, changed(A, step)) == []
         assert bool(caplog.messages) == (5 * step >= NAMED_AFTER + 10)
     assert caplog.messages == [f"/in/a {GROWING}"]
 
@@ -66,19 +66,19 @@ def test_files_that_do_not_match_are_news_once(caplog: pytest.LogCaptureFixture)
 def test_a_file_that_failed_is_tried_again_later_and_when_it_changes() -> None:
     arrivals = Arrivals(0)
     now, pauses = 0.0, []
-    look(arrivals, now, A)
+    scan(arrivals, now, A)
     for _ in range(9):
-        arrivals.tried([], failed={A: "odd"}, now=NOW + now)
+        arrivals.record_attempts([], failed={A: "odd"}, now=NOW + now)
         failed = now
-        while not look(arrivals, now, A):
+        while not scan(arrivals, now, A):
             now += FIRST_PAUSE
         pauses.append((now - failed) / FIRST_PAUSE)
     assert pauses == [1, 2, 4, 8, 16, 32, 60, 60, 60]
-    arrivals.tried([], failed={A: "odd"}, now=NOW + now)
-    assert look(arrivals, now, changed(A)) == [changed(A)]
+    arrivals.record_attempts([], failed={A: "odd"}, now=NOW + now)
+    assert scan(arrivals, now, changed(A)) == [changed(A)]
     assert arrivals.failed() == {}
-    arrivals.tried([], failed={changed(A): "odd"}, now=NOW + now)
-    arrivals.tried([changed(A)], failed={}, now=NOW + now)
+    arrivals.record_attempts([], failed={changed(A): "odd"}, now=NOW + now)
+    arrivals.record_attempts([changed(A)], failed={}, now=NOW + now)
     assert arrivals.failed() == {}
 
 
@@ -86,10 +86,10 @@ def test_a_file_in_a_folder_that_cannot_be_listed_for_a_while_is_not_forgotten()
     arrivals = Arrivals(0)
     inside = replace(A, path="/in/d/a", relative="d/a")
     folder = replace(A, path="/in/d", relative="d/")
-    look(arrivals, 0, inside)
-    arrivals.tried([], failed={inside: "odd"}, now=NOW)
+    scan(arrivals, 0, inside)
+    arrivals.record_attempts([], failed={inside: "odd"}, now=NOW)
     arrivals.scan(Listing(files=[], refused={folder: "no permission"}), dataset={}, now=NOW + 1)
     assert arrivals.first_seen() == {}
-    assert look(arrivals, 2, inside) == []
+    assert scan(arrivals, 2, inside) == []
     assert arrivals.first_seen() == {inside: NOW}
     assert arrivals.failed() == {inside: "odd"}

@@ -46,7 +46,7 @@ def test_segments_of_several_batches_make_the_same_bytes(
 
 
 @pytest.mark.slow
-def test_changed_versions_are_told_and_only_then_work_is_redone(
+def test_changed_versions_are_logged_and_only_then_work_is_redone(
     reference: Path,
     sample: Path,
     tmp_path: Path,
@@ -63,18 +63,18 @@ def test_changed_versions_are_told_and_only_then_work_is_redone(
         if changed:
             monkeypatch.setattr(versions, "STAGES_VERSION", 99)
         build(MODULE, many_splits(output, sample, keep_segments=True))
-        told = f"corpusmill stages ({before}, now 99) changed" in caplog.text
-        assert told == ("finished before" not in caplog.text) == changed
+        logged = f"corpusmill stages ({before}, now 99) changed" in caplog.text
+        assert logged == ("finished before" not in caplog.text) == changed
 
 
-def test_models_go_with_the_first_item_after_the_map(tmp_path: Path) -> None:
+def test_models_are_freed_by_the_first_item_after_the_map(tmp_path: Path) -> None:
     build(MODULE, small(tmp_path / "out", SAMPLE))
     gc.collect()
-    # `isinstance` would look at all objects, and some of torch's warn when they are looked at.
+    # `isinstance` would query all objects, and some of torch's then warn.
     assert not [one for one in gc.get_objects() if type(one) is StepPipeline]
 
 
-def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(
+def test_unreadable_files_end_the_run_or_are_left_out_and_reported(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ):
     for source in ("one", "two"):
@@ -98,4 +98,4 @@ def test_what_cannot_be_read_ends_the_run_or_is_left_out_and_accounted_for(
         ("one", "closed/", "cannot be listed: permission denied"),
     ]
     shown = (tmp_path / "out" / "report.html").read_text()
-    assert "3 files or folders match and could not be read" in shown
+    assert "3 files or folders match but could not be read" in shown

@@ -11,7 +11,7 @@ import pytest
 
 from pipelines.corpus.spec import load_spec
 from pipelines.job import estimate
-from pipelines.job.estimate import SourceEstimate, plan
+from pipelines.job.estimate import SourceEstimate, estimate_run
 from pipelines.wudao import CORPUS
 from tests.pipelines.runs import page
 
@@ -44,7 +44,7 @@ def sampled(path: Path, *, seconds: float = NO_HURRY) -> SourceEstimate:
         output=path.parent / "out",
         language_threshold=0,
     )
-    estimated = plan("pipelines.text", options, seconds=seconds)
+    estimated = estimate_run("pipelines.text", options, seconds=seconds)
     assert not options.output.exists()
     return estimated.sources["text"]
 

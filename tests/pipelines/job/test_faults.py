@@ -1,4 +1,4 @@
-"""Intermediate files that are harmed between two runs: the second ends in the same bytes.
+"""Intermediate files that are harmed between two runs: the second run ends with the same bytes.
 
 Guarantee: Finished work that was harmed between two runs is reported and redone.
 """
@@ -26,7 +26,7 @@ HARMS = {"flip": flip, "cut": lambda raw: raw[:-7], "empty": lambda _: b"", "rem
 
 
 def kinds(output: Path) -> list[list[Path]]:
-    """Every kind of file that a run leaves before its manifest."""
+    """Return the files that a run writes before its manifest, by kind."""
     found = [path for path in sorted(output.glob("**/*")) if path.is_file()]
     by_kind: dict[tuple[str, str], list[Path]] = {}
     for path in found:
@@ -49,34 +49,34 @@ def left(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return output
 
 
-def tasks_of(output: Path) -> dict[Path, str]:
-    """The task that wrote each file: the name of the file begins with it, or its record has it."""
+def writers_of(output: Path) -> dict[Path, str]:
+    """Return the item of each file: the file is named after it, or its record names the file."""
     records = {path.stem: path.read_text() for path in sorted((output / ".work").glob("*/*.json"))}
-    tasks = {}
+    found = {}
     for path in (path for kind in kinds(output) for path in kind):
         name = path.relative_to(output).with_suffix("").as_posix()
         named = re.match(r"[0-9a-f]{24}", path.name)
-        writers = [task for task, text in records.items() if re.search(rf'"{name}[."]', text)]
-        assert named or writers, path
-        tasks[path] = named[0] if named else writers[0]
-    return tasks
+        recorded = [item for item, text in records.items() if re.search(rf'"{name}[."]', text)]
+        assert named or recorded, path
+        found[path] = named[0] if named else recorded[0]
+    return found
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("harm", HARMS)
 @pytest.mark.parametrize("part", range(2))
-def test_what_was_harmed_between_two_runs_is_told_and_made_again(
+def test_files_harmed_between_two_runs_are_reported_and_made_again(
     left: Path, sample: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture, harm: str, part: int
 ) -> None:
     output = tmp_path / "out"
     shutil.copytree(left, output)
     (output / "manifest.json").unlink()
-    tasks = tasks_of(output)
+    writers = writers_of(output)
     victims: list[Path] = []
     for at, kind in enumerate(sorted(kinds(output)[part::2], key=len)):
-        # They are of different tasks: each is reported once.
-        told = {tasks[path] for path in victims}
-        free = [path for path in kind if tasks[path] not in told]
+        # The files are of different items, so that each is reported.
+        harmed = {writers[path] for path in victims}
+        free = [path for path in kind if writers[path] not in harmed]
         victims.append(free[at % len(free)])
         change, raw = HARMS[harm], victims[-1].read_bytes()
         victims[-1].unlink()

@@ -37,13 +37,13 @@ OFTEN = ("--every", "2s")
 
 
 def lines(*numbers: int) -> str:
-    """Return a different text for each number, one per line."""
+    """Return JSON lines with a different text for each number."""
     texts = [{"text": page(number)["content"]} for number in numbers]
     return "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
 
 
 def arrive(folder: Path, name: str, *numbers: int, text: str = "") -> Path:
-    """A file is renamed into place, long settled."""
+    """Rename a file into place that has settled long ago."""
     temporary = folder / f"{name}.part"
     temporary.write_text(text or lines(*numbers))
     os.utime(temporary, (1e9, 1e9))
@@ -61,7 +61,7 @@ def command(folder: Path, output: Path, *flags: object) -> list[str]:
 
 @dataclass
 class Watch:
-    """A watch that runs, or has run."""
+    """A watch that is running or has ended."""
 
     process: subprocess.Popen[bytes]
     folder: Path
@@ -69,7 +69,7 @@ class Watch:
     log: Path
 
     @property
-    def said(self) -> str:
+    def logged(self) -> str:
         return self.log.read_text(errors="replace")
 
     @property
@@ -85,24 +85,24 @@ class Watch:
         """All files of the dataset, by generation."""
         return [name for generation in self.generations for name in generation]
 
-    def until(self, what: Callable[[], object], *, seconds: float = 90) -> None:
+    def until(self, done: Callable[[], object], *, seconds: float = 90) -> None:
         end = time.monotonic() + seconds
-        while not what():
-            assert self.process.poll() is None, self.said
-            assert time.monotonic() < end, self.said
+        while not done():
+            assert self.process.poll() is None, self.logged
+            assert time.monotonic() < end, self.logged
             time.sleep(0.05)
 
-    def until_said(self, words: str) -> None:
-        self.until(lambda: words in self.said)
+    def until_logged(self, words: str) -> None:
+        self.until(lambda: words in self.logged)
 
     def until_committed(self, *names: str) -> None:
         self.until(lambda: {*names} <= {*self.names})
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """Tell it to end; what has settled is committed."""
+        """End the watch, which commits the settled files."""
         self.process.send_signal(number)
-        assert self.process.wait(timeout=90) == 0, self.said
-        assert "the watch has ended" in self.said
+        assert self.process.wait(timeout=90) == 0, self.logged
+        assert "the watch has ended" in self.logged
         assert not (self.output / "ledger.json").exists()
         assert not (self.output / ".work").exists()
 
@@ -114,7 +114,7 @@ def watching(
     module: str = TEXT,
     name: str = "out",
 ) -> Iterator[Watch]:
-    """A watch on a folder, in a process group of its own that ends with the block."""
+    """Yield a watch on a folder, in its own process group, which ends with the block."""
     folder.mkdir(exist_ok=True)
     output, log = folder.parent / name, folder.parent / f"{name}.log"
     words = ["-m", module, *command(folder, output, "--watch", "--settle", "1s", *flags)]
@@ -135,7 +135,7 @@ def watching(
 
 
 def check_as_appended(watch: Watch, *flags: object, module: str = TEXT) -> None:
-    """Every file is in one generation, and the bytes are those of --append."""
+    """Check that every file is in one generation, and that the bytes are those of --append."""
     assert sorted(watch.names) == sorted({*watch.names})
     folder, output = watch.folder.parent / "appended-in", watch.folder.parent / "appended"
     folder.mkdir()
@@ -150,7 +150,7 @@ def check_as_appended(watch: Watch, *flags: object, module: str = TEXT) -> None:
 def test_files_become_the_generations_that_append_makes(tmp_path: Path) -> None:
     began = time.monotonic()
     with watching(tmp_path / "in", *OFTEN, "--runner=DirectRunner", "--workers", 2) as watch:
-        watch.until_said("watching")
+        watch.until_logged("watching")
         arrive(watch.folder, "a.jsonl", *range(20))
         (watch.folder / "half.jsonl.part").write_text(lines(1)[:20])
         (watch.folder / ".half.jsonl").write_text(lines(1)[:20])
@@ -175,8 +175,8 @@ def test_files_become_the_generations_that_append_makes(tmp_path: Path) -> None:
     "begun",
     a_few([".work/map/*.json", "manifest.json", "ledger.json", ".work/*/*", "g0002-*"], of_each=3),
 )
-def test_killed_at_any_moment_the_same_command_goes_on(tmp_path: Path, begun: str) -> None:
-    """It is killed once there is a file of a name."""
+def test_after_a_kill_at_any_moment_the_same_command_continues(tmp_path: Path, begun: str) -> None:
+    """The watch is killed once a file with a certain name exists."""
     folder = tmp_path / "in"
     with watching(folder, *OFTEN) as watch:
         for number in range(6):
@@ -192,7 +192,7 @@ def test_killed_at_any_moment_the_same_command_goes_on(tmp_path: Path, begun: st
     check_as_appended(watch)
 
 
-def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -> None:
+def test_a_file_with_a_problem_is_named_once_and_added_when_it_is_fixed(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     (folder / "empty.jsonl").touch()
@@ -202,12 +202,12 @@ def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -
     with watching(folder, *OFTEN, module=DEADLY) as watch:
         watch.until_committed("a.jsonl")
         arrive(folder, "a.jsonl", *range(25))
-        watch.until_said("a.jsonl is in the dataset, and has another size or time now")
+        watch.until_logged("a.jsonl is in the dataset and has changed since")
         for name in ("empty", "link"):
-            watch.until_said(f"{name}.jsonl is ")
+            watch.until_logged(f"{name}.jsonl is ")
         with watching(folder, module=DEADLY) as second:
             assert second.process.wait(timeout=60) == 2
-        assert f"is being written by process {watch.process.pid} on host" in watch.said
+        assert f"is being written by process {watch.process.pid} on host" in watch.logged
         arrive(folder, "later", 50)
         arrive(folder, "empty.jsonl", 51)
         arrive(folder, "bad.jsonl", 1, 2)
@@ -215,15 +215,15 @@ def test_what_is_odd_is_named_once_and_taken_when_it_is_mended(tmp_path: Path) -
         watch.until_committed("empty.jsonl", "link.jsonl", "bad.jsonl")
         watch.end()
     for name in ("a", "empty", "link"):
-        assert watch.said.count(f"in/{name}.jsonl is ") == 1
-    assert watch.said.count("bad.jsonl failed and is tried again later: ") == 1
-    assert "3 workers died one after the other at the map of bytes " in watch.said
+        assert watch.logged.count(f"in/{name}.jsonl is ") == 1
+    assert watch.logged.count("bad.jsonl failed and is tried again later: ") == 1
+    assert "3 workers died one after the other at the map of bytes " in watch.logged
     report = json.loads((watch.output / "report.json").read_bytes())
     assert report["left_out"] == []
     check_as_appended(watch, module=DEADLY)
 
 
-def test_it_waits_for_what_is_away_and_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+def test_it_waits_for_missing_files_and_a_second_signal_stops_it_at_once(tmp_path: Path) -> None:
     folder, away, model = tmp_path / "in", tmp_path / "away", tmp_path / "own.model"
     sample = Path(CORPUS.sample_tokenizer.partition(":")[2])
     shutil.copyfile(sample, model)
@@ -232,31 +232,31 @@ def test_it_waits_for_what_is_away_and_a_second_signal_ends_it_at_once(tmp_path:
         arrive(folder, "a.jsonl", *range(20))
         watch.until_committed("a.jsonl")
         folder.rename(away)
-        watch.until_said("waiting, and tried again: The input")
+        watch.until_logged("waiting, then trying again: The input")
         away.rename(folder)
-        watch.until_said("the problem is solved")
+        watch.until_logged("the problem is solved")
         model.write_bytes(sample.read_bytes()[:1000])
         arrive(folder, "b.jsonl", *range(20, 30))
-        watch.until(lambda: watch.said.count("waiting, and tried again") == 2)
+        watch.until(lambda: watch.logged.count("waiting, then trying again") == 2)
         shutil.copyfile(sample, model)
         watch.until_committed("b.jsonl")
         folder.rename(away)
-        watch.until(lambda: watch.said.count("waiting, and tried again") == 3)
+        watch.until(lambda: watch.logged.count("waiting, then trying again") == 3)
         watch.process.send_signal(signal.SIGINT)
-        watch.until_said("ending")
+        watch.until_logged("ending")
         watch.process.send_signal(signal.SIGTERM)
         assert watch.process.wait(timeout=30) == 130
     away.rename(folder)
     check_as_appended(watch, *given)
 
 
-def test_what_has_arrived_by_the_time_of_until_is_committed(tmp_path: Path) -> None:
+def test_files_that_have_arrived_by_until_are_committed(tmp_path: Path) -> None:
     folder = tmp_path / "in"
     folder.mkdir()
     for number in range(4):
         arrive(folder, f"{number}.jsonl", *range(100 * number, 100 * number + 20))
     with watching(folder, *NEVER, "--until", "15s") as watch:
-        assert watch.process.wait(timeout=90) == 0, watch.said
+        assert watch.process.wait(timeout=90) == 0, watch.logged
     assert watch.names == [f"{number}.jsonl" for number in range(4)]
     check_as_appended(watch)
 

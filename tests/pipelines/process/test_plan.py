@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from pipelines.corpus.part import parse_part
-from pipelines.job.build import build, map_part
+from pipelines.job.build import build, process_part
 from tests.pipelines.runs import (
     TEXT,
     content,
@@ -27,7 +27,7 @@ def test_parts_of_other_machines_are_collected_by_hand(tmp_path: Path) -> None:
     everything = tmp_path / "all" / "out"
     for number in (1, 2, 3):
         machine = tmp_path / f"machine-{number}"
-        map_part(TEXT, part(machine, f"{number}/3"))
+        process_part(TEXT, part(machine, f"{number}/3"))
         shutil.copytree(machine / "out", everything, dirs_exist_ok=True)
     build(TEXT, part(tmp_path / "all", "merge"))
     assert content(everything) == content(tmp_path / "one")

@@ -11,7 +11,7 @@ from pipelines.quality.catalog import PROFILES, REASONS
 from pipelines.report.page import page
 from pipelines.segments.rows import QUARANTINE_REASONS
 from shards.commands.output import visible
-from shards.manifest import read_manifest
+from shards.manifest import read_manifest, sum_shards
 from shards.view.labels import chinese, metric_words, reason_words
 
 HOSTILE = (
@@ -110,7 +110,9 @@ def test_after_an_append_the_totals_come_first(reference: Path) -> None:
     report = json.loads((reference / "report.json").read_bytes())
     for account in report["accounting"].values():
         account["kept"] = 0
-    again = replace(manifest, generations=(*manifest.generations, manifest.generations[-1]))
-    html = page("build/odd", again, report)
+    (generation,) = manifest.generations
+    html = page("build/odd", replace(manifest, generations=(generation,) * 3), report)
+    tokens = sum_shards(manifest.shards(split="train")).tokens
+    assert f"<td>{tokens:,}</td>" in html, "the funnel is of the latest"
     total = html.index("documents in all generations")
     assert total < html.index("Latest generation: ") < html.index("new documents kept")

@@ -83,7 +83,7 @@ def test_a_dataset_made_since_is_not_replaced(tmp_path: Path) -> None:
     first, late = (WriteDataset(str(tmp_path), tokenizer=TOKENIZER) for _ in range(2))
     write(NOTES, first)
     made = read_manifest(tmp_path)
-    with pytest.raises(Exception, match=r"holds a dataset already: .*overwrite=True"):
+    with pytest.raises(Exception, match=r"already contains a dataset: .*overwrite=True"):
         write(NOTES[2:], late)
     assert read_manifest(tmp_path) == made
 

@@ -1,9 +1,9 @@
-"""A worker process's knowledge of earlier worker deaths at the same item.
+"""An attempt of a worker process at an item, which knows where earlier attempts died.
 
-The pool (workers.py) counts deaths in memory, and passes each new attempt at an item the places
-where earlier attempts died. A function that processes many files names each file as its place, so
-that the file at fault is known. Engines repeat items by themselves, and there a worker does not
-learn about deaths.
+The pool (workers.py) counts deaths in memory, and passes to each new attempt at an item the places
+where earlier attempts died. A function that processes many files reports each file as its place, so
+that the file at fault is known. Engines repeat items by themselves; their workers do not learn
+about earlier deaths.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ class Attempt:
         """
         self._deaths, self._send = deaths, send
 
-    def name_place(self, place: str) -> None:
+    def report_place(self, place: str) -> None:
         """Report the place that the item works on from now on, in case this process dies there."""
         if self._send:
             self._send(place)

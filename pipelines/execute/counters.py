@@ -1,8 +1,8 @@
 """Counts from the record of a finished item, with readable names.
 
-Records are read as JSON, since this module handles items of all stages. A count has the same name
-in every stage, and equals the figure in report.json. Engines show the counts as Beam counters; this
-package's progress line shows some of them.
+This module handles the items of all stages, so it reads records as JSON. A count has the same name
+in every stage, and equals the figure in report.json. Engines show the counts as Beam counters; the
+progress line of this package shows some of them.
 """
 
 from collections import Counter
@@ -22,12 +22,12 @@ _OF_COMPARISON = {
 
 
 def counter_name(stage: str, count: str) -> str:
-    """Return the name of a count on a job's page, which starts with the stage."""
+    """Return the name of a count on an engine's page; after the first stage, with its stage."""
     return count if stage == "map" else f"{stage}: {count}"
 
 
-def figures(stage: str, record: Mapping[str, Any]) -> Counter[str]:
-    """Return the counts from an item's record, except for reasons without a record."""
+def item_counts(stage: str, record: Mapping[str, Any]) -> Counter[str]:
+    """Return the counts in the record of an item; reasons that occur nowhere have no count."""
     counts = Counter(items=1)
     if stage == "map":
         segments = record["segments"]
@@ -66,7 +66,7 @@ def progress_counts(stage: str, record: Mapping[str, Any]) -> dict[str, int]:
     """Return the amounts that a finished item adds to the progress line."""
     if stage not in ("map", "drops"):
         return {}
-    counts = figures(stage, record)
+    counts = item_counts(stage, record)
     if stage == "map":
         read, kept = counts["records read"], counts["records kept"]
         return {"documents": read, "kept": kept, "dropped": read - kept}

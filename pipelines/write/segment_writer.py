@@ -1,8 +1,8 @@
-"""Writes the batches of a bundle as segments, of one source and one window each.
+"""Writes the batches of a bundle as segments; a segment has one source and one window.
 
-A bundle ends wherever the engine likes, so no byte of a dataset depends on which documents share a
-segment. Files of an attempt that the engine then repeats stay in .work, where no record names
-them.
+The engine decides where bundles end, so no byte of a dataset depends on which documents share a
+segment. If the engine repeats a bundle, the files of the first attempt stay in .work, where no
+record names them.
 """
 
 import time
@@ -19,7 +19,7 @@ from pipelines.corpus.options import Options
 from pipelines.execute import beam
 from pipelines.process.builder import SegmentBuilder
 from pipelines.segments.audit import audit_schema
-from pipelines.segments.identity import mixed
+from pipelines.segments.identity import mix_bits
 from pipelines.segments.rows import (
     CLEAN,
     DOCUMENT_SCHEMA,
@@ -42,82 +42,82 @@ from shards.manifest import WORK
 from shards.storage.files import crc32c_of
 
 MAX_OPEN = 64
-"""Segments that a bundle has in the making: one for each window and source."""
+"""The maximum number of unfinished segments of a bundle: one per window, source and columns."""
 
 Columns = tuple[tuple[str, str], ...]
-"""Names and types of columns."""
+"""The names and types of columns."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sink:
-    """The values that all workers share that write for one dataset."""
+class WriteContext:
+    """The values that all workers of one WriteDataset share."""
 
     options: Options
     fingerprint: StepSpec
-    """The step that adds what dedup compares."""
+    """The step that adds the hashes and signatures for dedup."""
     tokenize: StepSpec
-    """The step for batches without tokens."""
+    """The step that tokenizes batches without tokens."""
     tokenizer: str
     """The fingerprint of the tokenizer."""
     engine: str
     """The library that tokenizes, with its version."""
     metrics: tuple[pa.Field, ...]
-    """Further columns of the audit table."""
+    """The columns of metrics in the audit table."""
     run: str = field(default_factory=lambda: uuid.uuid4().hex[:24])
-    """Tells the notes of this pipeline from those of others."""
+    """The identifier of the pipeline, for its job's store and the names of its segments."""
     lateness: int = 0
-    """Seconds that rows may come after the end of their window."""
+    """The seconds that rows may arrive after the end of their window."""
 
     @property
     def prefix(self) -> str:
-        """The beginning of the names of this pipeline's segments."""
+        """The prefix of the names of this pipeline's segments."""
         return self.run[:8]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Collected:
-    """A segment that a worker has written."""
+class SegmentResult:
+    """A segment that a worker wrote."""
 
     source: str
     segment: Segment
     digest: str
     """The sum, modulo 2**64, of a hash of each row; in hexadecimal digits."""
     columns: Columns
-    """Those of its documents, none if it has none: all of a source have the same."""
+    """The columns of its documents, empty without documents; the same for all of a source."""
     begun: float = 0.0
-    """When its first row came, in seconds since 1970."""
+    """When the first row arrived, in seconds since 1970."""
 
 
-class Collect(beam.DoFn):
+class WriteSegments(beam.DoFn):
     """Writes batches as segments, and yields their records when the bundle ends."""
 
-    def __init__(self, sink: Sink, *, dropped: bool) -> None:
-        """Make it.
+    def __init__(self, context: WriteContext, *, dropped: bool) -> None:
+        """Make a writer.
 
         Args:
-            sink: The values that all share.
-            dropped: Whether it is given what was left out, rows with a reason.
+            context: The values that all workers share.
+            dropped: Whether the batches are dropped or quarantined rows, which have a reason.
         """
-        self._sink = sink
+        self._context = context
         self._dropped = dropped
 
     def setup(self) -> None:
-        """Load what is needed."""
-        self._fingerprint = self._sink.fingerprint.loaded()
+        """Load the steps."""
+        self._fingerprint = self._context.fingerprint.loaded()
         self._clock = CpuClock()
         if self._dropped:
             empty = pa.RecordBatch.from_pylist([], schema=pa.schema([*DOCUMENT_SCHEMA, PATH]))
-            steps = [self._sink.tokenize.loaded(), self._fingerprint]
+            steps = [self._context.tokenize.loaded(), self._fingerprint]
             self._nothing, _ = apply_steps(_whole(empty), steps, self._clock)
-            """No rows, with the columns of those that are kept."""
+            """A batch without rows, with the columns of kept rows."""
 
     def start_bundle(self) -> None:
-        """Begin."""
+        """Start without segments."""
         self._open: dict[tuple[Any, str, Columns], _Open] = {}
-        self._written: list[tuple[Any, Collected]] = []
+        self._written: list[tuple[Any, SegmentResult]] = []
 
     def process(self, batch: pa.RecordBatch, window: Any = beam.DoFn.WindowParam) -> None:
-        """Take a batch."""
+        """Add the rows of a batch to the open segments."""
         _check(batch)
         sources = batch[SOURCE.name].cast(pa.large_string())
         names = pc.unique(sources).to_pylist()
@@ -126,14 +126,14 @@ class Collect(beam.DoFn):
             self._add(rows.drop_columns([SOURCE.name]), window=window, source=name)
 
     def finish_bundle(self) -> Iterator[Any]:
-        """Close all segments."""
+        """Close all segments and yield their results."""
         for key in [*self._open]:
             self._close(key)
         for window, collected in self._written:
             yield beam.WindowedValue(collected, window.max_timestamp(), (window,))
 
     def _add(self, rows: pa.RecordBatch, *, window: Any, source: str) -> None:
-        audited = {field.name for field in self._sink.metrics}
+        audited = {field.name for field in self._context.metrics}
         rows = rows.drop_columns(
             [
                 field.name
@@ -144,24 +144,24 @@ class Collect(beam.DoFn):
         dropped = self._dropped
         if (REASON.name in rows.schema.names) != dropped:
             raise UserError(
-                "WriteDataset(dropped=[…]) was given rows without a column 'reason': give it what "
-                "transforms drop or quarantine, and what they keep as its input"
+                "rows in dropped=[…] of WriteDataset have no column 'reason': list only rows there "
+                "that transforms drop or quarantine; the rows that they keep are the input"
                 if dropped
-                else "WriteDataset was given rows with a column 'reason', as those that are left "
-                "out have it: give these as dropped=[…], or call the column otherwise"
+                else "input rows of WriteDataset have a column 'reason', like dropped rows: pass "
+                "dropped rows as dropped=[…], or rename the column"
             )
         if dropped:
             kept, verdicts = self._nothing, [_verdict(rows)]
         else:
             steps = [self._fingerprint]
             if "tokens" in rows.schema.names:
-                _check_tokens(rows, self._sink.tokenizer)
+                _check_tokens(rows, self._context.tokenizer)
             else:
-                steps.insert(0, self._sink.tokenize.loaded())
+                steps.insert(0, self._context.tokenize.loaded())
             kept, verdicts = apply_steps(_whole(rows), steps, self._clock)
         key = window, source, _columns(kept.schema)
         if key not in self._open:
-            self._open[key] = _Open(self._sink)
+            self._open[key] = _Open(self._context)
         self._open[key].add(kept, verdicts)
         if self._open[key].builder.is_full:
             self._close(key)
@@ -170,10 +170,11 @@ class Collect(beam.DoFn):
 
     def _close(self, key: tuple[Any, str, Columns]) -> None:
         one, (window, source, columns) = self._open.pop(key), key
-        folder = self._sink.options.output / WORK / "map"
-        stem = f"{self._sink.prefix}{uuid.uuid4().hex[:16]}-{lifetime(window, self._sink.lateness)}"
+        folder = self._context.options.output / WORK / "map"
+        closing = lifetime(window, self._context.lateness)
+        stem = f"{self._context.prefix}{uuid.uuid4().hex[:16]}-{closing}"
         segment = one.builder.close(folder / stem)
-        collected = Collected(
+        collected = SegmentResult(
             source=source,
             segment=segment,
             digest=f"{one.digest % 2**64:x}",
@@ -184,7 +185,7 @@ class Collect(beam.DoFn):
 
 
 def _columns(schema: pa.Schema) -> Columns:
-    """Return the columns with their types, except of those that ReadCorpus gives."""
+    """Return the columns with their types; the types of ReadCorpus's columns are left out."""
     return tuple(
         (field.name, "" if field.name in DOCUMENT_SCHEMA.names else str(field.type))
         for field in schema
@@ -192,26 +193,26 @@ def _columns(schema: pa.Schema) -> Columns:
 
 
 class _Open:
-    """A segment in the making."""
+    """An unfinished segment."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, context: WriteContext) -> None:
         self.begun = time.time()
         self.builder = SegmentBuilder(
-            dedup=sink.options.dedup != "none",
-            schema=audit_schema(sink.metrics),
-            keep_texts=sink.options.keep_dropped,
+            dedup=context.options.dedup != "none",
+            schema=audit_schema(context.metrics),
+            keep_texts=context.options.keep_dropped,
         )
         self.digest = 0
 
     def add(self, kept: pa.RecordBatch, verdicts: Sequence[FilterResult]) -> None:
-        """Add judged rows."""
+        """Add kept rows, and rows with the verdicts of steps."""
         for one in (FilterResult(kept, no_reasons(kept)), *verdicts):
             self.digest += _digest(one.batch, one.reasons)
         self.builder.add(kept, verdicts)
 
 
 def _digest(rows: pa.RecordBatch, reasons: pa.Array) -> int:
-    """Return the sum of a hash of each row: the same in any order, in any batches."""
+    """Return the sum of the hashes of rows, which depends neither on order nor on batches."""
     if not rows.num_rows:
         return 0
     named = sorted(name for name in rows.schema.names if name not in _FOLLOWING)
@@ -229,7 +230,7 @@ def _digest(rows: pa.RecordBatch, reasons: pa.Array) -> int:
         starts = [0, *ends[:-1]]
         texts = [crc32c_of(flat[start:end]) for start, end in zip(starts, ends, strict=True)]
         sums = sums << np.uint64(32) | np.array(texts, np.uint64)
-    hashes = mixed(rows["order"].to_numpy() ^ mixed(sums))
+    hashes = mix_bits(rows["order"].to_numpy() ^ mix_bits(sums))
     return int(hashes.sum(dtype=np.uint64))
 
 
@@ -237,23 +238,23 @@ _FOLLOWING = frozenset(
     {"position", "length", "ordinal", "order", "holdout", PATH.name}
     | {"text", "prompt", "tokens", UNKNOWN, "hash_high", "hash_low", "signature", RAW_HEAD.name}
 )
-"""Columns that a hash of a row need not read: `order` is one of the identity, which is most of
-them, and tokens are read apart."""
+"""Columns that the hash of a row leaves out: they follow from `order`, which is a hash of the
+identity, or from the tokens; `order` and tokens are hashed separately."""
 
 
 def _verdict(rows: pa.RecordBatch) -> FilterResult:
-    """Return dropped rows as a step would have."""
+    """Return dropped rows in the form of a step's result."""
     reasons = rows[REASON.name].cast(pa.string())
     if reasons.null_count:
         raise UserError(
-            "a batch has rows without a reason among dropped ones: give WriteDataset(dropped=[…]) "
-            "what transforms drop or quarantine, and what they keep as its input"
+            "rows in dropped=[…] of WriteDataset have an empty 'reason': list only rows there that "
+            "transforms drop or quarantine; the rows that they keep are the input"
         )
     return FilterResult(rows.drop_columns([REASON.name]), reasons)
 
 
 def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows with the columns of all steps that a pipeline may have left out."""
+    """Return rows with the columns of steps that the pipeline may lack."""
     missing = {
         "language": constant_column("", rows.num_rows),
         "score": pa.nulls(rows.num_rows, pa.float32()),
@@ -273,19 +274,19 @@ def _check(batch: pa.RecordBatch) -> None:
     ]
     if missing:
         raise UserError(
-            f"WriteDataset was given a batch without a column {missing[0]!r}; it has "
-            f"{', '.join(batch.schema.names)}. Batches of ReadCorpus have all columns; your own "
-            "rows get them from FromRows"
+            f"a batch that WriteDataset received has no column {missing[0]!r}; it has "
+            f"{', '.join(batch.schema.names)}. Batches of ReadCorpus have all columns; FromRows "
+            "adds them to your own rows"
         )
     for name in (SOURCE.name, PATH.name, "position", "order", "text"):
         if batch[name].null_count:
-            raise UserError(f"WriteDataset was given rows whose {name} is null: it has to be there")
+            raise UserError(f"rows that WriteDataset received have a null {name}: fill it in")
 
 
 def _check_tokens(rows: pa.RecordBatch, tokenizer: str) -> None:
     made = (rows.schema.field("tokens").metadata or {}).get(TOKENIZER, b"").decode()
     if made and made != tokenizer:
         raise UserError(
-            f"WriteDataset was given tokens of another tokenizer ({made[:12]}…) than its own "
-            f"({tokenizer[:12]}…): give Tokenize and WriteDataset the same"
+            f"WriteDataset received tokens of another tokenizer ({made[:12]}…) than its own "
+            f"({tokenizer[:12]}…): give Tokenize and WriteDataset the same tokenizer"
         )

@@ -1,8 +1,8 @@
-"""Values that the parts of one job share, by name, in this process or in files.
+"""Stores the values that the parts of one job share, by name, in this process or in files.
 
 A job's plans, items and commit run in the driver with the DirectRunner, and in any worker of an
-engine. These values are too large for a job's graph, which contains only the work folder and the
-run. In the driver the values stay in memory; elsewhere they are files of .work/job/RUN.
+engine. These values are too large for the job's graph, which only contains the work folder and the
+job's identifier. In the driver the values stay in memory; elsewhere they are files of .work/job/ID.
 """
 
 import pickle
@@ -16,15 +16,15 @@ from shards.storage.files import atomic_write, read_blocks, size_if_there
 from shards.storage.remote import AnyPath
 
 FOLDER = "job"
-"""The folder of notes inside the work folder."""
+"""The folder of the values inside the work folder."""
 
 _IN_MEMORY: dict[str, dict[str, Any]] = {}
-"""The values of the jobs that run completely in this process, by run."""
+"""The values of the jobs that run completely in this process, by identifier."""
 
 
 @dataclass(frozen=True)
-class Notes:
-    """The values that the parts of a job share."""
+class JobStore:
+    """A store of values that the parts of a job share."""
 
     work: AnyPath
     """The folder of intermediate files."""
@@ -41,13 +41,13 @@ class Notes:
             del _IN_MEMORY[self.run]
 
     @property
-    def are_here(self) -> bool:
+    def is_local(self) -> bool:
         """Whether all parts of the job run in this process."""
         return self.run in _IN_MEMORY
 
     def put(self, name: str, value: Any) -> None:
         """Set a value; a job that an engine restarts sets the same value again."""
-        if self.are_here:
+        if self.is_local:
             _IN_MEMORY[self.run][name] = value
             return
         with atomic_write(self._path(name)) as handle:
@@ -55,7 +55,7 @@ class Notes:
 
     def get(self, name: str) -> Any:
         """Return a value; None if the value is not set."""
-        if self.are_here:
+        if self.is_local:
             return _IN_MEMORY[self.run].get(name)
         path = self._path(name)
         if size_if_there(path) < 0:
