@@ -49,7 +49,7 @@ _BLOCK_BYTES = 4 << 20
 _BATCH = 1 << 16
 
 
-class Place(NamedTuple):
+class RecordPlace(NamedTuple):
     """The place of a record; places sort by their hash."""
 
     hash: int
@@ -186,19 +186,19 @@ def copy_documents(
 
 def pick_least(
     files: Sequence[InputFile], number: int, *, seed: int, counts: PickCounts
-) -> list[list[Place]]:
+) -> list[list[RecordPlace]]:
     """Return, for each file, the records that are among those with the smallest sample hashes.
 
     The records of a file are in its order. Of records with equal hashes, the first is chosen.
     """
     places = (_places(file, index, seed=seed, counts=counts) for index, file in enumerate(files))
-    by_file: list[list[Place]] = [[] for _ in files]
+    by_file: list[list[RecordPlace]] = [[] for _ in files]
     for place in heapq.nsmallest(number, itertools.chain.from_iterable(places)):
         by_file[place.file].append(place)
     return [sorted(chosen, key=lambda place: place.offset) for chosen in by_file]
 
 
-def write_picked(file: InputFile, places: Sequence[Place], path: Path) -> None:
+def write_picked(file: InputFile, places: Sequence[RecordPlace], path: Path) -> None:
     """Write the records at some places of a file as a JSON array, each with its original bytes.
 
     Raises:
@@ -219,7 +219,7 @@ def write_picked(file: InputFile, places: Sequence[Place], path: Path) -> None:
             )
 
 
-def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> Iterator[Place]:
+def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> Iterator[RecordPlace]:
     """Yield the places of all records of a file."""
     (split,) = split_file(file, file.bytes, form="json")
     # Only places are needed, and each file is one split, so no text field is required.
@@ -231,7 +231,7 @@ def _places(file: InputFile, index: int, *, seed: int, counts: PickCounts) -> It
         offsets = np.array([offset for offset, _ in spans], np.int64)
         hashes = sample_hashes(file.source, file.relative, offsets, seed=seed).tolist()
         for value, (offset, length) in zip(hashes, spans, strict=True):
-            yield Place(value, index, offset, length)
+            yield RecordPlace(value, index, offset, length)
 
 
 def _rank(relative: str, seed: int) -> bytes:
