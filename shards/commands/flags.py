@@ -234,5 +234,15 @@ def default_text(option_field: "Field[Any]") -> str:
     if option_field.metadata["flag"].get("type") is seconds:
         return f" Default: {default:g}s."
     separator = " " if "nargs" in option_field.metadata["flag"] else ","
-    shown = separator.join(map(str, default)) if isinstance(default, tuple) else str(default)
+    values = default if isinstance(default, tuple) else (default,)
+    shown = separator.join(map(_written, values))
     return f" Default: {shown!r}." if shown.isspace() else f" Default: {shown}."
+
+
+def _written(value: object) -> str:
+    """Return a default as a user would write it: 128MiB, 100M."""
+    if isinstance(value, int) and value:
+        for size, unit in ((1 << 20, "MiB"), (10**6, "M")):
+            if value % size == 0:
+                return f"{value // size}{unit}"
+    return str(value)
