@@ -187,7 +187,7 @@ def _parse_spec(spec: str, labels: Labels) -> tuple[str, tuple[BoundProfile, ...
         load_user_code(splitter, what=SPLITTER)
     parts = [part.strip() for part in names.split("+")]
     if not all(parts):
-        raise UserError(f'"{spec}" names no quality profile. {_SPEC}.')
+        raise UserError(f'"{spec}" does not name a quality profile. {_SPEC}.')
     if NONE in parts:
         if len(parts) > 1:
             raise UserError(f'"{spec}": {NONE} cannot be combined with other profiles.')

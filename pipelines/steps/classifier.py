@@ -91,7 +91,7 @@ class ClassifierScorer(Scorer):
     def _load(self, spec: ScorerSpec) -> ModelMetric:
         name, colon, label = spec.source.rpartition(":")
         if not (name and colon and label):
-            raise UserError(f'"{spec.text}" names no label. {_WRITE}.')
+            raise UserError(f'"{spec.text}" does not name a label. {_WRITE}.')
         path = Path(name)
         model = self.models.get((path,)) or QualityClassifier(path)
         self.models[(path,)] = model

@@ -242,7 +242,7 @@ def _merges_file(path: Path) -> tuple[PieceRanks, Encoding]:
     vocabulary_path = _vocabulary_path(path)
     try:
         vocabulary, merged = BPE.read_file(str(vocabulary_path), str(path))
-    except Exception as error:  # the library has no own exceptions
+    except Exception as error:  # the library raises plain exceptions
         raise UserError(
             f"{path} and {vocabulary_path} are not GPT-2's merges and vocabulary ({reason(error)})."
         ) from error
