@@ -275,7 +275,7 @@ def _other(corpus: str, options: Options) -> Corpus:
                 "%s alone would have %s %s, but this run has another value",
                 module,
                 flag_of(name),
-                value,
+                ",".join(value) if isinstance(value, tuple) else value,
             )
     return Corpus(module, options_class(**shared))
 
