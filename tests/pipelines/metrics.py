@@ -1,4 +1,4 @@
-"""Checks that what an engine counted is what report.json says."""
+"""Checks that the counters of an engine agree with report.json."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -10,8 +10,8 @@ Counts = Mapping[str, int]
 _VERDICTS = ("dropped", "quarantined")
 
 
-def told(report: Mapping[str, Any]) -> Counter[str]:
-    """The account of a report, of all sources, under the names of the counters."""
+def account_of(report: Mapping[str, Any]) -> Counter[str]:
+    """Return the account of all sources in a report, by names of counters."""
     counts: Counter[str] = Counter()
     for account in report["accounting"].values():
         counts["records read"] += account["read"]
@@ -25,10 +25,10 @@ def told(report: Mapping[str, Any]) -> Counter[str]:
 
 
 def check_metrics(counts: Mapping[str, Counts], report: Mapping[str, Any]) -> None:
-    """Check that the counters of map, drops and merge, by phase, agree with a run's report."""
-    account = told(report)
-    assert {phase: counts[phase]["items"] for phase in report["stages"]} == {
-        phase: tasks["all"] for phase, tasks in report["stages"].items()
+    """Check that the counters of map, drops and merge, by stage, agree with a run's report."""
+    account = account_of(report)
+    assert {stage: counts[stage]["items"] for stage in report["stages"]} == {
+        stage: counts_of["all"] for stage, counts_of in report["stages"].items()
     }
     merged = Counter({name: counts["merge"][name] for name in counts["merge"] if _of_account(name)})
     assert +merged == +account

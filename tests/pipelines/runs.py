@@ -31,19 +31,19 @@ def cut_sample(folder: Path, *, files: int) -> Path:
 
 
 def many_splits(output: Path, sample: Path, **changes: Any) -> WudaoOptions:
-    """The sample, cut into files, as nearly as many tasks and 8 shards: an order of work shows."""
+    """Return options for the sample in many items and 8 shards, so that the order of work shows."""
     sizes = {"split_bytes": 12_000, "shards": 8}
     paths = _paths(output, (sample,))
     return WudaoOptions(**{**paths, **sizes, "tokenizer": CORPUS.sample_tokenizer, **changes})
 
 
 def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
-    """A run over a few pages of a test's own, in any language."""
+    """Return options for a run over a few pages in any language."""
     return WudaoOptions(**{**_SMALL, **_paths(output, inputs), "split_bytes": 12_000, **changes})
 
 
 def small_lines(output: Path, *inputs: object, **changes: Any) -> TextOptions:
-    """As `small`, of JSON lines, which are cut."""
+    """Return options like `small` for JSON lines, which are cut into splits."""
     given = {"text_field": "content", "split_bytes": 1000}
     return TextOptions(**{**_SMALL, **_paths(output, inputs), **given, **changes})
 
@@ -62,12 +62,12 @@ def _paths(output: Path, inputs: tuple[object, ...]) -> dict[str, Any]:
 
 
 def shipped(dataset: Path) -> dict[str, str]:
-    """The hash of every file that is part of a dataset, without segments that were kept."""
+    """Return the hash of every file of a dataset, except segments that were kept."""
     return {name: digest for name, digest in content(dataset).items() if name[:5] != ".work"}
 
 
 def content(dataset: Path) -> dict[str, str]:
-    """The hash of every file that is part of a dataset."""
+    """Return the hash of every file of a dataset."""
     return {
         path.relative_to(dataset).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(dataset.rglob("*"))
@@ -76,14 +76,14 @@ def content(dataset: Path) -> dict[str, str]:
 
 
 def write_wudao(path: Path, records: Iterable[Any], *, indent: int | None = None) -> Path:
-    """Write a file as BAAI ships them."""
+    """Write a file in the form of WuDao."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(list(records), ensure_ascii=False, indent=indent))
     return path
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> Path:
-    """Write an object on each line."""
+    """Write one object per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(record, ensure_ascii=False) for record in records)
     path.write_text("".join(f"{line}\n" for line in lines))
@@ -97,7 +97,7 @@ def touch(path: Path) -> None:
 
 
 def own_text(number: int, size: int = 150) -> str:
-    """A text of its own for each number, unlike that of any other."""
+    """Return a different text for each number."""
     chosen = np.random.default_rng(number).integers(0x4E00, 0x9F00, size)
     return "".join(map(chr, chosen.tolist()))
 
@@ -108,7 +108,7 @@ def write_pages(path: Path, *numbers: int) -> Path:
 
 
 def page(number: int, text: str = "") -> dict[str, Any]:
-    """A record of WuDao with more than 100 characters of its own."""
+    """Return a record of WuDao with more than 100 characters."""
     body = (
         text
         or f"第{number}号工坊的老师傅每天清晨打开木门，先给炉子添上炭火，再把昨夜泡好的竹篾取出来。"

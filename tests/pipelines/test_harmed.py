@@ -21,7 +21,7 @@ from tests.golden.corpus_scripts import byte_level, pieces_of_words
 from tests.pipelines.mutations import harmed_bytes, harmed_json, harmed_models
 from tests.pipelines.quality.models import write_classifier
 from tests.pipelines.tokenizers.trained import KINDS, train
-from tests.pipelines.trial import said_in_child
+from tests.pipelines.trial import error_in_child
 
 OWN_ERROR = r"Traceback|(Type|Key|Index|Attribute|Recursion)Error|\n"
 QUESTION = "Which of the following words would a teacher of chemistry in Ohio never say aloud to us"
@@ -109,18 +109,20 @@ HARMED: Mapping[str, tuple[Kind, Callable[[Path], object]]] = {
     ("seed", "number"), [(1, 16), pytest.param(2, 100, marks=pytest.mark.nightly)]
 )
 @pytest.mark.parametrize("name", HARMED)
-def test_a_harmed_file_is_told_or_works(tmp_path: Path, name: str, seed: int, number: int) -> None:
+def test_a_harmed_file_fails_clearly_or_works(
+    tmp_path: Path, name: str, seed: int, number: int
+) -> None:
     kind, write = HARMED[name]
     path = tmp_path / name
     write(path)
-    content, told = path.read_bytes(), {}
+    content, messages = path.read_bytes(), {}
     ways = {".json": (harmed_bytes, harmed_json), ".model": (harmed_bytes, harmed_models)}
     given = path.with_name("merges.txt") if name == "vocab.json" else path
     for harm in ways.get(path.suffix, (harmed_bytes,)):
         for label, harmed in harm(content, seed=seed, number=number):
             path.write_bytes(harmed)
-            told[label] = said_in_child(partial(kind.use, given))
-    for label, message in told.items():
+            messages[label] = error_in_child(partial(kind.use, given))
+    for label, message in messages.items():
         assert not re.search(kind.never, message), f"{label}: {message}"
         assert len(message) < 1500, label
-    assert any(told.values()), "nothing was harmed"
+    assert any(messages.values()), "nothing was harmed"

@@ -17,7 +17,7 @@ _MAX_BYTES = 4 << 30
 _MAX_SECONDS = 1200
 
 
-def said_in_child(call: Callable[[], object]) -> str:
+def error_in_child(call: Callable[[], object]) -> str:
     """Return the error of a call in a child, in one paragraph; "" if it works."""
     reading, writing = os.pipe()
     child = os.fork()
@@ -32,17 +32,17 @@ def said_in_child(call: Callable[[], object]) -> str:
 
 def _call(call: Callable[[], object], writing: int) -> None:
     """Call the function, send through the pipe what it refuses or how it fails, and end."""
-    said = ""
+    error_text = ""
     try:
         _keep_small_and_silent()
         try:
             call()
         except UserError as error:
-            said = str(error)
+            error_text = str(error)
         except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
-            said = f"cannot be loaded: {type(error).__name__}: {error}"
+            error_text = f"cannot be loaded: {type(error).__name__}: {error}"
         with os.fdopen(writing, "wb") as pipe:
-            pickle.dump(said, pipe)
+            pickle.dump(error_text, pipe)
     finally:
         os._exit(0)  # nothing of the parent's is flushed or cleaned up by this copy of it
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from shards.exports.formats import FORMATS
 from shards.reader import Dataset
 from tests.pipelines.mutations import harmed
-from tests.pipelines.trial import said_in_child
+from tests.pipelines.trial import error_in_child
 from tests.shards.datasets import sealed
 from tests.soak.case import Case, NoDocuments, file_hashes, flags_of, hashes_and_figures
 from tests.soak.check import Failure, check_dataset, check_equal
@@ -168,7 +168,7 @@ def _read(case: Case, scenario: Scenario, copy: Path) -> None:
     commands = [[part.format(**names) for part in words.split()] for words in _READERS]
     for more in ({"append": True}, {}):
         commands.append(flags_of(scenario, output=copy, **more))
-    last_line = said_in_child(lambda: read_windows(Dataset.open(copy)))
+    last_line = error_in_child(lambda: read_windows(Dataset.open(copy)))
     if last_line.startswith("cannot be loaded"):
         raise Failure(f"training {last_line}")
     for words in rng.sample(commands, 3):

@@ -24,12 +24,12 @@ from tests.pipelines.runs import (
 
 
 def test_leftovers_of_killed_attempts_go_and_nothing_else(tmp_path: Path) -> None:
-    mark, task = "1" * 32, "2" * 24
+    mark, item = "1" * 32, "2" * 24
     folder = "g0001-00aa"
-    stay = ["manifest.json", f"{folder}/s/00000.bin", f".work/map/{task}.json"]
+    stay = ["manifest.json", f"{folder}/s/00000.bin", f".work/map/{item}.json"]
     stay += [f"mine/.tmp-{mark}-manifest.json", ".tmp-1-manifest.json", ".work/map/thesis.txt"]
     gone = [f".tmp-{mark}-manifest.json", f"{folder}/s/.tmp-{mark}-00000.bin"]
-    gone += [f".work/map/.tmp-{mark}-{task}.documents", f"{folder}/.tmp-x"]
+    gone += [f".work/map/.tmp-{mark}-{item}.documents", f"{folder}/.tmp-x"]
     for name in (*stay, *gone):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).touch()
@@ -47,8 +47,8 @@ def test_options_are_called_as_flags_name_them_and_files_by_their_names(tmp_path
         "threshold": ("glm.min_chars=50",),
     }
     build(MODULE, small(tmp_path / "out", path, **given))
-    told = "options: --threshold is glm.min_chars=60, the dataset has glm.min_chars=50. "
-    with pytest.raises(UserError, match=told):
+    message = "options: --threshold is glm.min_chars=60, the dataset has glm.min_chars=50. "
+    with pytest.raises(UserError, match=message):
         build(MODULE, small(tmp_path / "out", path, **given | {"threshold": ("glm.min_chars=60",)}))
     with (tmp_path / "own.model").open("ab") as file:
         file.write(b"\xfa\x01\x01x")  # a field that the library does not know

@@ -23,8 +23,8 @@ def test_the_line_follows_the_records(tmp_path: Path, monkeypatch: pytest.Monkey
     clock = SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
     monkeypatch.setattr(progress, "time", clock)
     weights = {"a": 1, "b": 1, "c": 2}
-    tasks = {tmp_path / "map" / f"{name}.json": weight for name, weight in weights.items()}
-    line = StageProgress("map", tasks, stream=io.StringIO())
+    items = {tmp_path / "map" / f"{name}.json": weight for name, weight in weights.items()}
+    line = StageProgress("map", items, stream=io.StringIO())
     assert line.line() == "map   0 % | 0:00"
     clock.now += 60
     finish(tmp_path, "a", kept=1000, dropped=500)
