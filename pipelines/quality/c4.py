@@ -301,7 +301,6 @@ PROFILES = (
         family="c4",
         variant="paper",
         alias=True,
-        about="C4's rules as the paper gives them, without the list of bad words.",
         metrics=METRICS,
         thresholds=_thresholds(line_words=5, sentences=3, terminal=1, sources=(PAPER, PAPER_CODE)),
         measure_batch=_measure(paper=True),
@@ -310,7 +309,6 @@ PROFILES = (
     Profile(
         family="c4",
         variant="datatrove",
-        about="C4's rules as datatrove's C4QualityFilter applies them.",
         metrics=METRICS,
         thresholds=_thresholds(
             line_words=3, sentences=5, terminal=1, sources=(DATATROVE_CODE, DATATROVE_CODE)
@@ -322,7 +320,6 @@ PROFILES = (
     Profile(
         family="c4",
         variant="fineweb",
-        about="C4's rules as used for FineWeb: lines may end in anything.",
         metrics=METRICS,
         thresholds=_thresholds(
             line_words=3, sentences=5, terminal=0, sources=(FINEWEB_CODE, DATATROVE_CODE)

@@ -120,7 +120,6 @@ PROFILES = (
         family="fineweb2-zh",
         variant="sentences",
         alias=True,
-        about="FineWeb-2's filters for Mandarin; texts of one line are read by sentences.",
         metrics=_FINEWEB2_METRICS,
         thresholds=_fineweb2_thresholds(),
         measure_batch=_measure_units,
@@ -130,7 +129,6 @@ PROFILES = (
     Profile(
         family="fineweb2-zh",
         variant="datatrove",
-        about="FineWeb-2's filters for Mandarin as datatrove applies them.",
         metrics=_FINEWEB2_METRICS,
         thresholds=_fineweb2_thresholds(),
         measure_batch=_measure_lines,

@@ -70,7 +70,6 @@ PROFILES = (
         family="fineweb",
         variant="paper",
         alias=True,
-        about="FineWeb's own rules as the paper gives them; words are separated by spaces.",
         metrics=METRICS,
         thresholds=_thresholds(PAPER, short_line_chars=29, dup_line_chars=0.1, newlines=NAN),
         measure_batch=_measure(SPACES),
@@ -79,7 +78,6 @@ PROFILES = (
     Profile(
         family="fineweb",
         variant="code",
-        about="FineWeb's own rules as datatrove's FineWebQualityFilter applies them.",
         metrics=METRICS,
         thresholds=_thresholds(CODE, short_line_chars=30, dup_line_chars=0.01, newlines=0.3),
         measure_batch=_measure(DATATROVE),

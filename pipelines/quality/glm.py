@@ -12,7 +12,6 @@ PROFILES = (
     Profile(
         family="glm",
         alias=True,
-        about="More than 100 characters, as in GLM's corpora of web text.",
         metrics=("chars",),
         thresholds=(
             Threshold(

@@ -195,7 +195,6 @@ PROFILES = (
         family="gopher",
         variant="paper",
         alias=True,
-        about="Gopher's quality rules; words are separated by spaces; Chinese words are jieba's.",
         metrics=METRICS,
         thresholds=THRESHOLDS,
         measure_batch=_measure_paper,
@@ -204,7 +203,6 @@ PROFILES = (
     Profile(
         family="gopher",
         variant="datatrove",
-        about="Gopher's quality rules as datatrove's GopherQualityFilter applies them.",
         metrics=METRICS,
         thresholds=THRESHOLDS,
         measure_batch=_measure_datatrove,

@@ -80,7 +80,6 @@ class Profile:
     """The origin, if the family has several variants: "paper", "datatrove" …"""
     alias: bool = False
     """Whether the bare name of the family means this variant."""
-    about: str = ""
     metrics: tuple[str, ...]
     """The names of the metrics, in the order of the measured columns."""
     thresholds: tuple[Threshold, ...]

@@ -111,7 +111,6 @@ PROFILES = (
         family="gopher-repetition",
         variant="paper",
         alias=True,
-        about="Gopher's repetition rules; each word in repeated n-grams counts once.",
         metrics=_METRICS,
         thresholds=_THRESHOLDS,
         measure_batch=_measure_paper,
@@ -120,7 +119,6 @@ PROFILES = (
     Profile(
         family="gopher-repetition",
         variant="datatrove",
-        about="Gopher's repetition rules as datatrove's GopherRepetitionFilter applies them.",
         metrics=_METRICS,
         thresholds=_THRESHOLDS,
         measure_batch=_measure_datatrove,

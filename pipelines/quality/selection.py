@@ -73,7 +73,6 @@ def bound_metrics(
     metrics = tuple(dict.fromkeys(name.split("_", 1)[1] for name in bounds))
     profile = Profile(
         family=family,
-        about="metrics of a model or a filter",
         metrics=metrics,
         thresholds=tuple(_threshold(name) for name in bounds),
         measure_batch=measure,

@@ -9,7 +9,6 @@ def measure(text, bounds):
 
 few = Profile(
     family="few",
-    about="Enough words, few of them short.",
     metrics=("words", "short"),
     thresholds=(
         Threshold("short_word", 2, "", "words of so many letters are short"),
