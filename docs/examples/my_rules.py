@@ -17,7 +17,6 @@ def measure(text: MeasuredText, _: Bounds) -> tuple[MeasuredText, tuple[float, .
 
 web = Profile(
     family="web",
-    about="Few exclamation marks; ends as a sentence does.",
     metrics=("shouts", "whole"),
     thresholds=(
         Threshold("max_shouts", 5, "shouting", "exclamation marks per 1,000 characters"),
