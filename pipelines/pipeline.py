@@ -91,7 +91,12 @@ _NAMES = {
 
 
 def build_graph(
-    pipeline: beam.Pipeline, store: JobStore, *, steps: Sequence[str], dedup: str, grows: bool
+    pipeline: beam.Pipeline,
+    store: JobStore,
+    *,
+    steps: Sequence[str],
+    dedup: str,
+    has_previous: bool,
 ) -> PCollection[str]:
     """Build the pipeline of the job.
 
@@ -100,10 +105,10 @@ def build_graph(
         store: The shared values of the job: options, files and records.
         steps: The names of the steps that a batch of documents goes through.
         dedup: The value of --dedup: none, exact or minhash.
-        grows: Whether the dataset has earlier generations.
+        has_previous: Whether the dataset has earlier generations.
     """
     segments = pipeline | ReadSplits(store) | ProcessSplits(store, steps)
-    drops = segments | FindDuplicates(store, dedup=dedup, grows=grows)
+    drops = segments | FindDuplicates(store, dedup=dedup, has_previous=has_previous)
     shards = drops | WriteShards(store)
     made: PCollection[str] = shards | CommitManifest(store)
     return made
@@ -154,8 +159,8 @@ class _Stages(beam.PTransform[PCollection[str], PCollection[str]]):
 class FindDuplicates(_Stages):
     """Finds repeated texts by ranges of their hashes, and lists the documents to drop."""
 
-    def __init__(self, store: JobStore, *, dedup: str, grows: bool = False) -> None:
-        super().__init__(store, dedup_stages(dedup, grows=grows))
+    def __init__(self, store: JobStore, *, dedup: str, has_previous: bool = False) -> None:
+        super().__init__(store, dedup_stages(dedup, has_previous=has_previous))
 
 
 class WriteShards(_Stages):
@@ -174,7 +179,7 @@ class CommitManifest(beam.PTransform[PCollection[str], PCollection[str]]):
 
     def expand(self, before: PCollection[str]) -> PCollection[str]:
         """Apply the transform."""
-        committing = beam.FlatMap(_commit, beam.AsList(before), store=self._store)
+        committing = beam.FlatMap(_commit_element, beam.AsList(before), store=self._store)
         made: PCollection[str] = (
             before.pipeline
             | "Once" >> beam.Impulse()
@@ -212,7 +217,7 @@ def _plan(
         return plan_stage(store, stage)
 
 
-def _commit(_: bytes, _before: Sequence[str], *, store: JobStore) -> list[str]:
+def _commit_element(_: bytes, _before: Sequence[str], *, store: JobStore) -> list[str]:
     with _report_errors(store):
         made = commit_job(store)
     return [] if made is None else [str(made.number)]
@@ -284,14 +289,24 @@ def run_job(store: JobStore, spec: JobSpec, runner: Runner, *, only_segments: bo
     Raises:
         UserError: A part of the job raised it, or the engine failed.
     """
-    options, grows = spec.job.options, spec.base > 0
+    options, has_previous = spec.job.options, spec.base > 0
     pipeline = new_pipeline(runner, options.output.name)
     with beam.without_cells():
         if only_segments:
             _ = pipeline | ReadSplits(store) | ProcessSplits(store, spec.steps.names)
         else:
-            build_graph(pipeline, store, steps=spec.steps.names, dedup=options.dedup, grows=grows)
-    later = () if only_segments else (*dedup_stages(options.dedup, grows=grows), "ranges", "merge")
+            build_graph(
+                pipeline,
+                store,
+                steps=spec.steps.names,
+                dedup=options.dedup,
+                has_previous=has_previous,
+            )
+    later = (
+        ()
+        if only_segments
+        else (*dedup_stages(options.dedup, has_previous=has_previous), "ranges", "merge")
+    )
     run_pipeline(pipeline, store, runner, ("map", *later))
     for level, message in store.get(LOGGED) or ():
         _LOG.log(level, "%s", message)

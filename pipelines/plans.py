@@ -195,18 +195,18 @@ KINDS: Mapping[str, StageKind] = {
 """How the items of each stage are processed."""
 
 
-def dedup_stages(dedup: str, *, grows: bool) -> tuple[str, ...]:
+def dedup_stages(dedup: str, *, has_previous: bool) -> tuple[str, ...]:
     """Return the stages of dedup that can have items, as far as is known before the job begins.
 
     Args:
         dedup: The value of --dedup: none, exact or minhash.
-        grows: Whether the dataset has earlier generations.
+        has_previous: Whether the dataset has earlier generations.
     """
     if dedup == "none":
         return ()
     if dedup == "exact":
         return ("dedup", "drops")
-    return ("dedup", *(("known",) if grows else ()), "drops")
+    return ("dedup", *(("known",) if has_previous else ()), "drops")
 
 
 @lru_cache(maxsize=2)
@@ -280,7 +280,7 @@ def commit_job(store: JobStore) -> Manifest | None:
                 merged=merged.records,
                 slots=merged.signatures,
             )
-            made = _commit(store, spec, results, base if spec.base else None)
+            made = _commit_results(store, spec, results, base if spec.base else None)
     if store.is_local:
         store.put(_MANIFEST, made)
     else:
@@ -495,7 +495,7 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
     return index
 
 
-def _commit(
+def _commit_results(
     store: JobStore, spec: JobSpec, results: StageResults, base: Manifest | None
 ) -> Manifest:
     """Write the manifest, and log a summary of the new data."""

@@ -35,7 +35,7 @@ _BOOLS = {"true": True, "false": False, "1": True, "0": False}
 class RunData:
     """The data that a run trains on and is validated with."""
 
-    run: SamplingPlan
+    plan: SamplingPlan
     sampler: Sampler
     held_out: SequentialSampler | None
     """The validation windows to read; None if the data have none."""
@@ -72,18 +72,18 @@ class RunData:
         Raises:
             UserError: samples cannot be divided among the ranks, or shards are missing here.
         """
-        for batch in self.run.batches:
+        for batch in self.plan.batches:
             self.loader(batch.size, ranks)
 
     def batches(self, step: int, ranks: Ranks) -> Iterator[Tensors]:
         """Yield this rank's part of each global batch, from the one after `step` to the last."""
-        run = self.run
-        assert run.steps is not None  # the command line requires it
-        while step < run.steps:
-            changes = (batch.step for batch in run.batches if batch.step > step)
-            until = min(next(changes, run.steps), run.steps)
-            loader = self.loader(run.batch_size(step), ranks)
-            loader.load_state_dict(self.sampler.state_dict(run.position_of(step)))
+        plan = self.plan
+        assert plan.steps is not None  # the command line requires it
+        while step < plan.steps:
+            changes = (batch.step for batch in plan.batches if batch.step > step)
+            until = min(next(changes, plan.steps), plan.steps)
+            loader = self.loader(plan.batch_size(step), ranks)
+            loader.load_state_dict(self.sampler.state_dict(plan.position_of(step)))
             for batch in islice(loader, until - step):
                 yield self._complete(batch)
             step = until
@@ -114,23 +114,23 @@ class RunData:
         return {**batch, **pieces, "objective": objective}
 
 
-def open_data(config: TrainConfig, run: SamplingPlan, shape: ModelConfig) -> RunData:
+def open_data(config: TrainConfig, plan: SamplingPlan, shape: ModelConfig) -> RunData:
     """Return the data of a run, checked against its model.
 
     Args:
         config: the options that decide how windows become examples.
-        run: the run that decides which windows are read.
+        plan: the plan that decides which windows are read.
         shape: the shape of the model; a named one gets the vocabulary of the data's tokenizer.
 
     Raises:
         UserError: data are missing, or do not fit each other, the window or the model.
     """
-    sampler = run.sampler()
+    sampler = plan.sampler()
     dataset = datasets_of(sampler.streams)[0]
     shape = _with_vocabulary(shape, dataset, config.model_name)
-    _check_window(run, shape, config.model_name)
+    _check_window(plan, shape, config.model_name)
     blanks = None
-    if run.objective == GLM:
+    if plan.objective == GLM:
         blanks = BlankInfilling(
             dataset.manifest.tokenizer.special,
             blank_options(config.blanks),
@@ -138,12 +138,12 @@ def open_data(config: TrainConfig, run: SamplingPlan, shape: ModelConfig) -> Run
             sentence_ends=dataset.vocabulary.sentence_end,
             isolate=config.isolate_documents,
         )
-    held_out = _validation_streams(run, sampler)
+    held_out = _validation_streams(plan, sampler)
     return RunData(
-        run=run,
+        plan=plan,
         sampler=sampler,
         held_out=SequentialSampler(
-            held_out, window=run.window, max_windows=config.eval_samples or None
+            held_out, window=plan.window, max_windows=config.eval_samples or None
         )
         if held_out
         else None,
@@ -192,29 +192,29 @@ def _with_vocabulary(shape: ModelConfig, dataset: Dataset, model: str) -> ModelC
     return shape
 
 
-def _check_window(run: SamplingPlan, shape: ModelConfig, model: str) -> None:
-    if run.objective == GLM and not shape.block_positions:
+def _check_window(plan: SamplingPlan, shape: ModelConfig, model: str) -> None:
+    if plan.objective == GLM and not shape.block_positions:
         raise UserError(
             f"--model {model} has no block positions, which blank infilling needs: give "
             "--objective causal, or another model."
         )
-    if run.window.positions > shape.max_positions:
+    if plan.window.positions > shape.max_positions:
         raise UserError(
-            f"--length {run.length} makes windows of up to {run.window.positions:,} tokens, and "
+            f"--length {plan.length} makes windows of up to {plan.window.positions:,} tokens, and "
             f"--model {model} has {shape.max_positions:,} positions: give a length of at most "
             f"{shape.max_positions:,}."
         )
 
 
-def _validation_streams(run: SamplingPlan, sampler: Sampler) -> tuple[Stream, ...]:
+def _validation_streams(plan: SamplingPlan, sampler: Sampler) -> tuple[Stream, ...]:
     """Return the validation streams of a run's sources.
 
     Switches add no streams, so that losses stay comparable.
     """
     names = set(sampler.names)
-    if run.followed is not None:
+    if plan.followed is not None:
         # Not the streams of the first stage, which does not draw streams that are too small.
-        opened = open_mixture(run.mixes[:1], stride=run.window.stride).streams
+        opened = open_mixture(plan.mixes[:1], stride=plan.window.stride).streams
         names &= {stream.name for stream in opened}
     candidates = (
         stream
@@ -233,33 +233,33 @@ def _document_numbers(batch: Tensors) -> torch.Tensor:
 
 
 def fetch_published(
-    run: SamplingPlan, ranks: Ranks, *, saved: SamplingPlan | None = None
+    plan: SamplingPlan, ranks: Ranks, *, saved: SamplingPlan | None = None
 ) -> SamplingPlan:
-    """Return a run whose published datasets are in the hub's cache on every node.
+    """Return a plan whose published datasets are in the hub's cache on every node.
 
-    All ranks call this. The first one decides which commit is read: a revision that the run names,
+    All ranks call this. The first one decides which commit is read: a revision that the plan names,
     else the commit that was read before, else the newest. Then the first rank of each node fetches
     the files.
 
     Args:
-        run: The given run.
+        plan: The given plan.
         ranks: The ranks of the run.
-        saved: The run in the checkpoint.
+        saved: The plan in the checkpoint.
 
     Raises:
         CollectiveError: A dataset cannot be fetched.
     """
-    if not any(data.published for mix in run.mixes for data in parse_blend(mix)):
-        return run
+    if not any(data.published for mix in plan.mixes for data in parse_blend(mix)):
+        return plan
     read = _commits(saved)
 
     def with_commit(name: HubName) -> HubName:
         return at_commit(name if name.revision else read.get(name.repository, name))
 
-    def moved(run: SamplingPlan, where: Callable[[HubName], object]) -> SamplingPlan:
-        return run.with_data(lambda data: data.downloaded(where))
+    def moved(plan: SamplingPlan, where: Callable[[HubName], object]) -> SamplingPlan:
+        return plan.with_data(lambda data: data.downloaded(where))
 
-    pinned = ranks.run_on_rank0(lambda: moved(run, with_commit))
+    pinned = ranks.run_on_rank0(lambda: moved(plan, with_commit))
     here = ranks.run_on_all_ranks(lambda: moved(pinned, fetch) if ranks.local_rank == 0 else None)
     return ranks.run_on_all_ranks(lambda: here or moved(pinned, fetch))
 

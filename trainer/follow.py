@@ -40,8 +40,8 @@ class DatasetWatcher:
     """Watches the datasets of a run, and decides when the run switches to newer manifests."""
 
     config: TrainConfig
-    run: SamplingPlan
-    """The run with all decided switches."""
+    plan: SamplingPlan
+    """The plan with all decided switches."""
     _: KW_ONLY
     ranks: Ranks
 
@@ -49,9 +49,9 @@ class DatasetWatcher:
         self._opened: RunData | None = None
         self._reported: set[str] = set()
 
-    def run_before(self, end: int) -> SamplingPlan:
-        """Return the run with only the switches before position `end`."""
-        return before_later_switches(self.run, end - 1)
+    def plan_before(self, end: int) -> SamplingPlan:
+        """Return the plan with only the switches before position `end`."""
+        return before_later_switches(self.plan, end - 1)
 
     def save(self) -> None:
         """Write the decided switches to the run's folder; all ranks call this.
@@ -61,18 +61,18 @@ class DatasetWatcher:
         """
         if self.config.save is not None:
             path = self.config.save / NAME
-            self.ranks.run_on_rank0(lambda: self.run.save(path))
+            self.ranks.run_on_rank0(lambda: self.plan.save(path))
 
-    def open(self, run: SamplingPlan) -> RunData:
-        """Return the data of a run after a switch, opened only once; all ranks call this.
+    def open(self, plan: SamplingPlan) -> RunData:
+        """Return the data of a plan after a switch, opened only once; all ranks call this.
 
         Raises:
             CollectiveError: some rank cannot read the data, or they do not fit the model or the
                 ranks.
         """
-        if self._opened is None or self._opened.run.mixes != run.mixes:
-            self._opened = open_on_all_ranks(self.config, run, self.ranks)
-        return replace(self._opened, run=run)
+        if self._opened is None or self._opened.plan.mixes != plan.mixes:
+            self._opened = open_on_all_ranks(self.config, plan, self.ranks)
+        return replace(self._opened, plan=plan)
 
     def poll(self, data: RunData, position: int, *, show: Callable[[str], None]) -> None:
         """Decide whether the run reads newer manifests from a position on; do this only once.
@@ -83,28 +83,28 @@ class DatasetWatcher:
             show: shows a line on the terminal: the reason why newer manifests are not used, once
                 per reason.
         """
-        if not self.config.follow or position <= (self.run.followed or 0):
+        if not self.config.follow or position <= (self.plan.followed or 0):
             return
-        run = data.run
+        plan = data.plan
         try:
             newer = self._newer(data, position)
-            run = run if newer is None else self.open(newer).run
+            plan = plan if newer is None else self.open(newer).plan
         except CollectiveError as error:
             if (reason := str(error)) not in self._reported:
                 self._reported.add(reason)
                 show(f"no newer text is taken for now: {reason}")
-        self.run = replace(run, followed=position)
+        self.plan = replace(plan, followed=position)
         self.save()
 
     def _newer(self, data: RunData, position: int) -> SamplingPlan | None:
-        """Return the run with a switch at a position; None if there are no newer manifests.
+        """Return the plan with a switch at a position; None if there are no newer manifests.
 
         Raises:
             CollectiveError: a dataset cannot be read, or its newer shards do not fit.
         """
-        run, current = data.run, manifest_numbers(data.run)
+        plan, current = data.plan, manifest_numbers(data.plan)
         lineages = {str(each.directory): each.manifest.lineage for each in data.datasets}
-        share = self._share(run)
+        share = self._share(plan)
 
         def poll_here() -> dict[str, int]:
             return {
@@ -116,28 +116,28 @@ class DatasetWatcher:
         numbers = {directory: min(each[directory] for each in by_rank) for directory in current}
         if numbers == current:
             return None
-        return self.ranks.run_on_all_ranks(lambda: switch_version(run, position, numbers=numbers))
+        return self.ranks.run_on_all_ranks(lambda: switch_version(plan, position, numbers=numbers))
 
-    def _share(self, run: SamplingPlan) -> NodeShare:
+    def _share(self, plan: SamplingPlan) -> NodeShare:
         """Return the part of the data that this rank reads."""
         rank, world = self.ranks.rank, self.ranks.world
         scatters = {
             scatter
-            for batch in run.batches
-            for scatter in scatters_read(batch.size, run.scatters, world=world, rank=rank)
+            for batch in plan.batches
+            for scatter in scatters_read(batch.size, plan.scatters, world=world, rank=rank)
         }
-        return NodeShare(scatters=tuple(sorted(scatters)), num_scatters=run.scatters)
+        return NodeShare(scatters=tuple(sorted(scatters)), num_scatters=plan.scatters)
 
 
-def open_on_all_ranks(config: TrainConfig, run: SamplingPlan, ranks: Ranks) -> RunData:
-    """Return the opened data of a run; all ranks call this.
+def open_on_all_ranks(config: TrainConfig, plan: SamplingPlan, ranks: Ranks) -> RunData:
+    """Return the opened data of a plan; all ranks call this.
 
     Raises:
         CollectiveError: some rank cannot read the data, or they do not fit the model or the ranks.
     """
 
     def open_here() -> RunData:
-        data = open_data(config, run, config.shape)
+        data = open_data(config, plan, config.shape)
         data.check_layout(ranks)
         return data
 
@@ -181,10 +181,10 @@ def _is_whole(path: AnyPath, manifest: Manifest, number: int, share: NodeShare) 
     return True
 
 
-def resolve_run(
+def resolve_plan(
     config: TrainConfig, ranks: Ranks, *, checkpoint: Checkpoint | None
 ) -> SamplingPlan:
-    """Return the run of a command line with manifest numbers and the switches decided so far.
+    """Return the plan of a command line with manifest numbers and the switches decided so far.
 
     All ranks call this. A run's folder may record decisions that are later than its checkpoint.
 
@@ -194,7 +194,7 @@ def resolve_run(
     given = config.sampling_plan()
     if config.follow:
         ranks.run_on_all_ranks(lambda: check_can_follow(given))
-    saved = None if checkpoint is None else _saved_run(checkpoint, ranks)
+    saved = None if checkpoint is None else _saved_plan(checkpoint, ranks)
     here = fetch_published(given, ranks, saved=saved)
 
     def decide() -> SamplingPlan:
@@ -202,19 +202,19 @@ def resolve_run(
             return resolve_versions(here)
         return _resumed(here, saved, checkpoint)
 
-    run = min_common_version(ranks.gather(ranks.run_on_all_ranks(decide)))
-    return replace(run, followed=0) if config.follow and run.followed is None else run
+    plan = min_common_version(ranks.gather(ranks.run_on_all_ranks(decide)))
+    return replace(plan, followed=0) if config.follow and plan.followed is None else plan
 
 
 def _resumed(given: SamplingPlan, saved: SamplingPlan, checkpoint: Checkpoint) -> SamplingPlan:
-    """Return the run that continues from a checkpoint.
+    """Return the plan that continues from a checkpoint.
 
     Raises:
         UserError: a manifest that the run has read does not exist any more.
     """
-    run = resume_plan(given, saved)
+    plan = resume_plan(given, saved)
     read = cache(read_manifest)
-    for data in (data for mix in run.mixes for data in parse_blend(mix)):
+    for data in (data for mix in plan.mixes for data in parse_blend(mix)):
         manifest = read(data.directory)
         try:
             manifest.as_of(data.number or 0)
@@ -224,11 +224,11 @@ def _resumed(given: SamplingPlan, saved: SamplingPlan, checkpoint: Checkpoint) -
                 f"gone: {error} Restore the dataset, or start a new run on the "
                 f"present one from the weights: --init-from {checkpoint.folder} --save OTHER."
             ) from error
-    return run
+    return plan
 
 
-def _saved_run(checkpoint: Checkpoint, ranks: Ranks) -> SamplingPlan:
-    """Return the run recorded in a checkpoint, with later switches that its folder records."""
+def _saved_plan(checkpoint: Checkpoint, ranks: Ranks) -> SamplingPlan:
+    """Return the plan recorded in a checkpoint, with later switches that its folder records."""
     saved = ranks.run_on_all_ranks(lambda: checkpoint.part("run", SamplingPlan))
     path = checkpoint.folder.parent / NAME
     recorded = ranks.run_on_rank0(lambda: SamplingPlan.load(path) if path.is_file() else None)

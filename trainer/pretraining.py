@@ -27,7 +27,7 @@ from trainer.config import EPOCH, TrainConfig
 from trainer.data import RunData, source_names
 from trainer.distributed import Ranks, Stop
 from trainer.engine import micro_batches
-from trainer.follow import DatasetWatcher, open_on_all_ranks, resolve_run
+from trainer.follow import DatasetWatcher, open_on_all_ranks, resolve_plan
 from trainer.loader import Tensors
 from trainer.log import VALIDATION, RunLog
 from trainer.metrics import LossTally, StepResult
@@ -64,7 +64,7 @@ class PretrainTask(TrainingTask):
         batch = next(self._batches)
         waited = time.perf_counter() - begin
         result, tally = self.state.engine.train_step(
-            batch, lr=lr, seed=self.data.run.seed, step=step, sources=self._tally.sources
+            batch, lr=lr, seed=self.data.plan.seed, step=step, sources=self._tally.sources
         )
         if result.is_finite:
             self._tally += tally
@@ -81,20 +81,20 @@ class PretrainTask(TrainingTask):
 
     def position(self, step: int) -> int:
         """Return the number of samples up to a step."""
-        return self.data.run.position_of(step)
+        return self.data.plan.position_of(step)
 
     def before_step(self, step: int, log: RunLog, *, at_checkpoint: bool) -> None:
         """Open the data of the step after `step`; newer data are read only from a checkpoint on."""
         if at_checkpoint:
             self.watcher.poll(self.data, self.position(step), show=log.show)
-        run = self.watcher.run_before(self.position(step + 1))
-        if run.mixes == self.data.run.mixes:
-            self.data = replace(self.data, run=run)
+        plan = self.watcher.plan_before(self.position(step + 1))
+        if plan.mixes == self.data.plan.mixes:
+            self.data = replace(self.data, plan=plan)
             return
-        self.data = self.watcher.open(run)
+        self.data = self.watcher.open(plan)
         self._batches = self.data.batches(step, self.state.ranks)
         self._tally = self._tally.with_sources(source_names(self.data.sampler.streams))
-        log.show(f"from step {step + 1:,} on: {_describe_numbers(run)}")
+        log.show(f"from step {step + 1:,} on: {_describe_numbers(plan)}")
 
     def should_save(self, step: int) -> bool:
         """Return whether a checkpoint is due after a step."""
@@ -136,14 +136,14 @@ class PretrainTask(TrainingTask):
 
     def checkpoint_state(self, step: int) -> dict[str, Any]:
         """Return the task's part of a checkpoint: the run and the position in its data."""
-        run = self.data.run
-        position = run.position_of(step)
-        if run.followed is not None:
+        plan = self.data.plan
+        position = plan.position_of(step)
+        if plan.followed is not None:
             # A run that resumes may still switch here.
-            run = replace(run, followed=max(0, min(run.followed, position - 1)))
+            plan = replace(plan, followed=max(0, min(plan.followed, position - 1)))
         return {
             "loader": self.data.sampler.state_dict(position),
-            "run": to_json(run.with_data(WeightedData.absolute)),
+            "run": to_json(plan.with_data(WeightedData.absolute)),
         }
 
     def debug_hint(self, step: int) -> str:
@@ -158,7 +158,7 @@ class PretrainTask(TrainingTask):
         windows = "none" if held_out is None else f"{len(held_out):,} windows"
         if held_out is not None and len(held_out) < held_out.num_windows:
             windows = f"{len(held_out):,} of {held_out.num_windows:,} windows"
-        size = self.data.run.batch_size(state.step)
+        size = self.data.plan.batch_size(state.step)
         return [
             f"{self.config.model_name}: {shape.num_parameters():,} parameters, vocabulary "
             f"{shape.vocab_size:,}, {state.precision}, ZeRO stage {state.engine.stage}",
@@ -177,8 +177,8 @@ class PretrainTask(TrainingTask):
 
     def _data_lines(self) -> list[str]:
         """Return a line about newer manifests, if the run follows them or could follow them."""
-        numbers = manifest_numbers(self.data.run)
-        shown = _describe_numbers(self.data.run)
+        numbers = manifest_numbers(self.data.plan)
+        shown = _describe_numbers(self.data.plan)
         if self.config.follow:
             return [f"the data are {shown}; newer manifests are taken after each checkpoint"]
         newest = {directory: read_manifest(any_path(directory)).number for directory in numbers}
@@ -187,9 +187,11 @@ class PretrainTask(TrainingTask):
         return [f"the data are {shown}; there are newer manifests, which --follow takes"]
 
 
-def _describe_numbers(run: SamplingPlan) -> str:
+def _describe_numbers(plan: SamplingPlan) -> str:
     """Return the datasets that a run reads, with their manifest numbers, as text."""
-    return ", ".join(f"{directory}@{number}" for directory, number in manifest_numbers(run).items())
+    return ", ".join(
+        f"{directory}@{number}" for directory, number in manifest_numbers(plan).items()
+    )
 
 
 def evaluate(
@@ -244,20 +246,20 @@ def open_task(
     """
     parts = {"loader": dict, "loader.position": int, "loader.shards": dict, "run": dict}
     checkpoint = find_resume_point(config, ranks, parts=parts)
-    run = resolve_run(config, ranks, checkpoint=checkpoint)
-    epoch = ranks.run_on_all_ranks(lambda: _epoch(run)) if config.counts_epochs else 0
-    if run.steps is None:
+    plan = resolve_plan(config, ranks, checkpoint=checkpoint)
+    epoch = ranks.run_on_all_ranks(lambda: _epoch(plan)) if config.counts_epochs else 0
+    if plan.steps is None:
         # The last step is filled with windows of the next epoch.
         windows = max(1, math.ceil((config.epochs or 0) * epoch))
-        run = replace(run, steps=run.step_of(windows - 1) + 1)
-    now = before_later_switches(run, run.position_of(checkpoint.step if checkpoint else 0))
+        plan = replace(plan, steps=plan.step_of(windows - 1) + 1)
+    now = before_later_switches(plan, plan.position_of(checkpoint.step if checkpoint else 0))
     data = open_on_all_ranks(config, now, ranks)
     spec = RunSpec(
         shape=data.shape,
-        seed=run.seed,
+        seed=plan.seed,
         load_weights=load_weights,
-        batch_sizes=[batch.size for batch in run.batches],
-        steps=run.steps or 0,
+        batch_sizes=[batch.size for batch in plan.batches],
+        steps=plan.steps or 0,
         identity={
             "blanks": None if data.blanks is None else to_json(data.blanks.options),
             "tokenizer": data.tokenizer,
@@ -265,7 +267,7 @@ def open_task(
         check=lambda checkpoint: _check_same_data(checkpoint, data),
     )
     state = init_train_state(config, spec, checkpoint=checkpoint, ranks=ranks)
-    watcher = DatasetWatcher(config, run, ranks=ranks)
+    watcher = DatasetWatcher(config, plan, ranks=ranks)
     return PretrainTask(config=config, state=state, data=data, epoch=epoch, watcher=watcher)
 
 
@@ -275,7 +277,7 @@ def _check_same_data(checkpoint: Checkpoint, data: RunData) -> None:
     Raises:
         UserError: its data, or its batch sizes so far, are different.
     """
-    loader, run, step = checkpoint.state["loader"], data.run, checkpoint.step
+    loader, plan, step = checkpoint.state["loader"], data.plan, checkpoint.step
     if missing := sorted(set(loader["shards"]) - set(data.sampler.names)):
         folders = ", ".join(str(dataset.directory) for dataset in data.datasets)
         raise UserError(
@@ -288,18 +290,18 @@ def _check_same_data(checkpoint: Checkpoint, data: RunData) -> None:
         position = data.sampler.load_state_dict(loader)
     except UserError as error:
         raise UserError(f"{checkpoint.folder}: {error}") from error
-    if run.position_of(step) != position:
+    if plan.position_of(step) != position:
         raise UserError(
             f"at step {step:,} of {checkpoint.folder} the run had taken {position:,} samples; "
-            f"with the current --batch-size it would have taken {run.position_of(step):,}. "
+            f"with the current --batch-size it would have taken {plan.position_of(step):,}. "
             "Give the earlier batch size first, and start the new one at this step: --batch-size "
             f"SIZE {step}:SIZE."
         )
 
 
-def _epoch(run: SamplingPlan) -> int:
+def _epoch(plan: SamplingPlan) -> int:
     """Return the number of windows of the data that a run begins with."""
-    first = replace(before_later_switches(run, 0), steps=None, max_epochs={})
+    first = replace(before_later_switches(plan, 0), steps=None, max_epochs={})
     mixture = open_mixture(first.mixes, stride=first.window.stride)
     drawn = {name for name, weight in mixture.stages[0].weights.items() if weight}
     streams = [stream for stream in mixture.streams if stream.name in drawn]

@@ -4,16 +4,24 @@ import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from pipelines.dedup.drops import drop_path
 from pipelines.dedup.plan import DedupResult
 from pipelines.execute.stage import Plan, Stage
-from pipelines.merge.holdout import holdout_threshold, num_shards
+from pipelines.merge.holdout import holdout_threshold
 from pipelines.merge.items import MergeItem, MergeRecord, SlotItem
 from pipelines.merge.ranges import cut_into_ranges
 from pipelines.segments.index import SegmentIndex, item_name
+from pipelines.segments.segment import NUM_BINS, with_suffix
 from shards.manifest import TRAIN, VALIDATION, WORK, TableEntry
+from shards.merged import min_shards
 from shards.range import Range
 from shards.storage.remote import AnyPath
+from shards.storage.sparse import concurrent_map
+from shards.tables import column, open_table
+
+_BINS_AT_ONCE = 1000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,3 +121,31 @@ def _items(
 
     splits: Sequence[tuple[str, int]] = ((TRAIN, max(shards, 1)), (VALIDATION, held))
     return [item(split, place, total) for split, total in splits for place in range(total)]
+
+
+def num_shards(index: SegmentIndex, source: str, *, work: AnyPath, shard_tokens: int) -> int:
+    """Return the smallest power of two of shards that keeps every shard within its tokens.
+
+    Tokens are counted in the segments' bins, before dedup across segments drops documents. Within a
+    bin, tokens are assumed to be evenly spread. The limit is never below the longest document.
+    There are fewer than two shards per document; so if the limit is about as long as a document, a
+    shard with two documents may exceed it.
+
+    Args:
+        index: The segments.
+        source: The source.
+        work: The folder of intermediate files.
+        shard_tokens: The maximum number of tokens of a shard.
+    """
+    segments = [index.segments[number] for number in index.numbers(source)]
+    documents = sum(segment.documents for segment in segments)
+    if not documents:
+        return 0
+    limit = max([shard_tokens, *(segment.longest for segment in segments)])
+    paths = [with_suffix(segment.path(work), "bins") for segment in segments]
+    before = np.zeros(NUM_BINS + 1, np.int64)
+    for start in range(0, len(paths), _BINS_AT_ONCE):
+        part = paths[start : start + _BINS_AT_ONCE]
+        for bins in concurrent_map(open_table, part, where=work):
+            before += column(bins, "tokens")
+    return min(min_shards(np.diff(before), limit), 1 << (documents - 1).bit_length())

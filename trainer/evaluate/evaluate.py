@@ -40,7 +40,7 @@ def evaluate_model(command: Evaluate, ranks: Ranks) -> int:
     if ranks.is_first:
         print_line(f"{source.path}{step}: {source.objective}")
     if data is not None:
-        size = max(1, command.batch_tokens // data.run.length)
+        size = max(1, command.batch_tokens // data.plan.length)
         _print_tally(evaluate(answer, data, at_once=size, ranks=ranks), ranks)
     if benchmarks is not None:
         print_figures(benchmarks, answer)

@@ -15,7 +15,7 @@ from trainer.distributed import Ranks
 from trainer.import_weights.loaded_model import ModelSource
 
 
-def _held_out_run(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
+def _held_out_plan(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
     """Return the run of a model at the model's step, with its own data or other data.
 
     Args:
@@ -26,14 +26,14 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
         UserError: no data are known.
     """
     if not source.state:
-        return _run_of_windows(source, data)
+        return _plan_of_windows(source, data)
     if "progress" in source.state:
         raise UserError(
             f"{source.path} was fine-tuned by trainer.finetune: it has no held-out text. Give a "
             "benchmark: --task NAME=FILE."
         )
     try:
-        run = from_json(SamplingPlan, source.state["run"], where="run")
+        plan = from_json(SamplingPlan, source.state["run"], where="run")
     except (KeyError, ValueError) as error:
         raise UserError(
             f"{source.path} does not contain the state of a run ({error}): restore its "
@@ -41,11 +41,11 @@ def _held_out_run(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
         ) from error
     if data:
         mixes = (Blend(start=0, data=tuple(data)),)
-        run = replace(run, mixes=mixes, scatters=1, max_epochs={}, followed=None)
-    return before_later_switches(run, run.position_of(source.step or 0))
+        plan = replace(plan, mixes=mixes, scatters=1, max_epochs={}, followed=None)
+    return before_later_switches(plan, plan.position_of(source.step or 0))
 
 
-def _run_of_windows(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
+def _plan_of_windows(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
     """Return a run with the windows of a model that comes from none of our runs.
 
     Raises:
@@ -76,9 +76,9 @@ def open_held_out(
     Raises:
         UserError: the data cannot be read, or do not fit the model.
     """
-    run = fetch_published(ranks.run_on_all_ranks(lambda: _held_out_run(source, data)), ranks)
+    plan = fetch_published(ranks.run_on_all_ranks(lambda: _held_out_plan(source, data)), ranks)
     config = ranks.run_on_all_ranks(lambda: _config_of(source, eval_samples=eval_samples))
-    opened = ranks.run_on_all_ranks(lambda: open_data(config, run, source.shape))
+    opened = ranks.run_on_all_ranks(lambda: open_data(config, plan, source.shape))
     ranks.run_on_all_ranks(lambda: _check_tokenizer(opened, source))
     return opened
 

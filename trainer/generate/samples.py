@@ -85,7 +85,7 @@ def open_samples(task: PretrainTask, source: ModelSource, path: Path, *, stop: S
             max_new_tokens=config.sample_tokens,
             temperature=TEMPERATURE,
             top_k=TOP_K,
-            seed=task.data.run.seed,
+            seed=task.data.plan.seed,
         ),
         ranks=ranks,
         stop=stop,
