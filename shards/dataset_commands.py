@@ -278,7 +278,7 @@ class Remove(Command):
     id: tuple[str, ...] = option((), action="append", metavar="NAME")
     """Document to remove, written as in --documents; may be repeated."""
     url: tuple[str, ...] = option((), action="append", metavar="PATTERN")
-    """URLs to remove; * matches any characters, including /; may be repeated."""
+    """URLs of documents to remove; * matches any characters, including /; may be repeated."""
     reason: str = option("", metavar="TEXT")
     """Reason, which is stored in the manifest; do not include personal names."""
     dry_run: bool = option(False)
