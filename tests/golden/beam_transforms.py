@@ -1,4 +1,4 @@
-"""Runs the steps as Beam transforms, and prints their counters and dropped records.
+"""Runs the pipelines' steps as Beam transforms, and prints counters and dropped records.
 
 python -m tests.golden.beam_transforms apart|joined|rows
 """
@@ -36,7 +36,7 @@ _BOTH = {"web": "in", "asked": "zhihu:asked"}
 
 
 class Watched:
-    """Batches by the name of their collection; the pipelines run in this process."""
+    """Stores the batches that pass, by name of collection; the pipelines run in this process."""
 
     batches: ClassVar[dict[str, list[pa.RecordBatch]]] = {}
 
@@ -104,7 +104,7 @@ def _steps() -> Mapping[str, Any]:
 
 
 def apart() -> None:
-    """Run each step as a transform, with near-duplicates, metrics and dropped texts."""
+    """Run each step as its own transform, with near-duplicates, metrics and dropped texts."""
 
     def make(pipeline: beam.Pipeline) -> None:
         outputs = [pipeline | _read(split_bytes=9_000)]
@@ -160,7 +160,7 @@ def _without_raw(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def rows() -> None:
-    """Convert documents to rows and back, and write rows of another origin."""
+    """Convert documents to rows and back, and write rows that Beam creates."""
 
     def make(pipeline: beam.Pipeline) -> None:
         read = pipeline | _read()

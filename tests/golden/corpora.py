@@ -1,4 +1,4 @@
-"""Functions that write the small corpora of rows, with the same bytes on every call."""
+"""Functions that write small corpora, with the same bytes on every call."""
 
 import bz2
 import gzip
@@ -44,14 +44,14 @@ def _written(text: str, language: str) -> bool:
 
 
 def write_file(path: Path, content: bytes | str) -> None:
-    """Write a file, compressed as its ending says, with the same bytes every time."""
+    """Write a file, compressed as its name's ending says, with the same bytes on every call."""
     data = content.encode() if isinstance(content, str) else content
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(compressed(data, path.suffix.lower()))
 
 
 def compressed(data: bytes, ending: str) -> bytes:
-    """Return data in the format of a file name ending, which may be that of no archive."""
+    """Return data compressed as a file name's ending says, or as it is if that names no archive."""
     compressors: Mapping[str, Callable[[bytes], bytes]] = {
         ".gz": _gzip,
         ".zst": zstandard.compress,
@@ -85,7 +85,7 @@ def write_json_array(
 
 
 def write_parquet(path: Path, records: Sequence[Record], *, group: int = 1000) -> None:
-    """Write Parquet with row groups of this number of rows."""
+    """Write Parquet with `group` rows in each row group."""
     path.parent.mkdir(parents=True, exist_ok=True)
     parquet.write_table(pa.Table.from_pylist([*records]), path, row_group_size=group)
 
@@ -108,7 +108,7 @@ def _deceptive_records() -> list[dict[str, Any]]:
 
 
 def split_boundaries(folder: Path) -> None:
-    """Write the same records in every format, with white space that a boundary may fall into."""
+    """Write the same records in all formats; a split may begin within their white space."""
     records = _deceptive_records()
     write_json_array(folder / "in/array.json", records)
     write_json_array(folder / "in/tight.json", records, between=",")
@@ -132,7 +132,7 @@ def split_boundaries(folder: Path) -> None:
 
 
 def lines(folder: Path) -> None:
-    """Write texts on lines, with blank lines, other line ends and a sign for line breaks."""
+    """Write texts on lines, some lines blank, with several line ends and a sign for line breaks."""
     texts = ("first line", "", "second<n>with break", "  spaces  ", "third\r", "中文第四行", "last")
     write_file(folder / "lines/a.txt", "\n".join(texts))
     write_file(folder / "lines/b.txt", "\ufeff" + "\n".join(texts) + "\n")
@@ -147,7 +147,7 @@ _SERIES = (0, 1, 3)
 
 
 def mixed(folder: Path) -> None:
-    """Write files that are read and others that are not, by their endings, starts and numbers."""
+    """Write files of which some are read and some are not, as endings, starts or numbers decide."""
     names = [*_READ, *_HIDDEN, "in/a.txt.bz2"]
     names += [f"in/train-{number:05}-of-00008.jsonl" for number in _SERIES]
     for name, page in zip(names, articles(len(names)), strict=True):
@@ -167,7 +167,7 @@ def mixed(folder: Path) -> None:
 
 
 def more_mixed_files(folder: Path) -> None:
-    """Write the files of another day: one that is read, one that is not, and a copy."""
+    """Write the files of a second day: one that is read, one that is not, and a copy."""
     write_jsonl(folder / "in/new.jsonl", articles(1, first=30))
     write_jsonl(folder / "in/a.jsonl.zst", articles(1))
     write_file(folder / "in/new.tsv", "text\nno\n")
@@ -181,7 +181,8 @@ _FRAMES = {
     "below": 0x184D2A4F,
     "beyond": 0x184D2A60,
 }
-"""Magic numbers of zstd: the first and last skippable frame, and the numbers next to them."""
+"""Magic numbers of zstd: those of the first and last skippable frames, and the numbers next to
+these."""
 
 
 def packed(folder: Path) -> None:
@@ -252,7 +253,7 @@ def size_limits(folder: Path) -> None:
 
 
 def _invalid_records(limit: int) -> list[bytes]:
-    """Return invalid and valid records, as long as the limit and a byte more or less."""
+    """Return invalid and valid records of exactly the limit, one byte more and one byte less."""
     found = []
     for size in (limit - 1, limit, limit + 1):
         whole = _record_of_size(size, f"harmed-{size}")
@@ -270,7 +271,7 @@ def _nested(depth: int, inner: bytes = b"") -> bytes:
 
 
 LONG = 69_996
-"""Bytes of the longest of these records: more than a reject keeps."""
+"""The number of bytes of the longest of these records: more than a reject keeps."""
 
 
 def _broken() -> list[bytes]:
@@ -611,7 +612,7 @@ def restore_file(folder: Path) -> None:
 
 
 def replacing_bytes(before: bytes, after: bytes) -> Callable[[Path], None]:
-    """Return a function that replaces bytes in a file and keeps its size and time."""
+    """Return a function that replaces bytes in a file, but keeps the file's size and time."""
 
     def change(folder: Path) -> None:
         path = folder / "in/a.jsonl"
@@ -627,7 +628,7 @@ undo_change = replacing_bytes(b"A small text.", b"A short text.")
 
 
 def names_to_remove(folder: Path) -> None:
-    """Write names of documents of every kind, and one that no document has."""
+    """Write one name for each way of naming documents, and a name that no document has."""
     (first,) = sorted((folder / "data").glob("g0001-*"))
     names = (
         "page-1",
@@ -653,7 +654,7 @@ def erased_texts_again(folder: Path) -> None:
 
 
 def compacted_texts_again(folder: Path) -> None:
-    """Write a file with texts of compacted generations, similar ones, and a new one."""
+    """Write texts that compacted generations contain, similar texts, and a new one."""
     near = [{**page(at, id=f"near-{at}"), "text": page(at)["text"] + " So."} for at in (11, 45)]
     known = [page(12, id="same-as-12"), page(46, id="same-as-46")]
     write_jsonl(folder / "in/e.jsonl", [*known, *near, page(64)])
@@ -686,7 +687,7 @@ def classifier_inputs(folder: Path) -> None:
 
 
 def damaged_array(folder: Path) -> None:
-    """Write three records of WuDao, the second of which is not JSON."""
+    """Write three records for WuDao, of which the second is not JSON."""
     records = (f'{{"id": {number}, "content": "好"}}' for number in ("1", "02", "3"))
     write_file(folder / "harmed-array/part-1.json", f"[{', '.join(records)}]")
     write_jsonl(folder / "fields/a.jsonl", ({"body": page} for page in articles(40)))

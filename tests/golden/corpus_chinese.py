@@ -1,4 +1,4 @@
-"""Chinese texts, each at the bound of one rule or one step beyond it; it breaks no other rule.
+"""Chinese texts, each at the bound of one rule or one step beyond; no text breaks a second rule.
 
 Spaces separate the words, so that jieba finds exactly these.
 """
@@ -27,7 +27,7 @@ def _good(count: int) -> list[str]:
 
 
 def _filled(words: Sequence[str], length: int) -> str:
-    """Return the words as one sentence of a length, with double spaces between the first ones."""
+    """Return the words as a sentence of a given length; double spaces follow the first words."""
     text = " ".join(words) + "。"
     missing = length - len(text)
     assert missing >= 0, (missing, length)
@@ -35,7 +35,7 @@ def _filled(words: Sequence[str], length: int) -> str:
 
 
 def _grown(words: Sequence[str], length: int) -> str:
-    """Return a sentence of a length: the words, other words after them, double spaces."""
+    """Return a sentence of a given length: the words, then more words, and double spaces."""
     found = list(words)
     more = itertools.islice(endless(CHINESE), 700, None)
     while sum(map(len, found)) + len(found) + 3 <= length:
@@ -43,7 +43,7 @@ def _grown(words: Sequence[str], length: int) -> str:
     return _filled(found, length)
 
 
-# Lines, and sentences where there is one line.
+# The rules on lines, which become rules on sentences if a text has only one line.
 
 
 def _lines() -> Named:
@@ -72,7 +72,7 @@ def _lines() -> Named:
 
 
 def _copied() -> Named:
-    """Yield texts of a number of characters, 30 of which repeat earlier ones."""
+    """Yield texts with a given number of characters, 30 of which repeat earlier ones."""
     line = "  ".join(plain(88, CHINESE)[80:])
     sentence = line.replace("  ", " ", 1) + "。"
     for total in (300, 299):
@@ -82,7 +82,7 @@ def _copied() -> Named:
         yield f"{name} sentences", "".join([sentence, text[:99], "。", sentence, text[100:]])
 
 
-# Repetition: shares of the characters, spaces among them.
+# Repetition: shares of all characters, spaces included.
 
 
 def _grams() -> Named:
@@ -106,7 +106,7 @@ def _grams() -> Named:
 
 
 def _repeated(size: int) -> list[str]:
-    """Return ten runs of words, twice, each time between other words."""
+    """Return ten runs of words twice, with other words around every copy."""
     words = plain(10 * size + 40, CHINESE)
     runs, between = cut(words[: 10 * size], size), iter(words[10 * size :])
     again = [[*run, next(between)] for run in (*runs, *runs)]
@@ -155,7 +155,7 @@ def _word_lengths() -> Named:
 
 
 def _marked(count: int, mark: str) -> str:
-    """Return 60 words in two lines; some of the words are a mark."""
+    """Return 60 words in two lines; `count` of the words are a mark."""
     words = _good(59 - count)
     for place in range(count):
         words.insert(6 * place + 2, mark)

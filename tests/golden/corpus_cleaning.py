@@ -57,7 +57,7 @@ _KINDS = {
     "emoji": "👨\u200d👩\u200d👧 🇨🇳 👍🏽",
     "astral Han": "𠀀𠮷",
 }
-"""The end of a text, by name."""
+"""The ends of the texts, by name."""
 
 _EMPTY = {
     "empty": "", "a space": " ", "white space": " \t\r\n\x0b\x0c", "ideographic space": "\u3000",

@@ -55,7 +55,7 @@ def _groups() -> Iterator[tuple[str, str]]:
             yield f"group of {size}: {number}", f"This page is one of a group of {size} pages."
 
 
-# Similar texts: 300 words, of which some are changed.
+# Similar texts: 300 words, some of which are changed.
 
 
 def _pairs() -> Iterator[tuple[str, str]]:
@@ -72,7 +72,8 @@ _EQUAL_SLOTS = {
     78: ((19, 12), (36, 11)), 79: ((18, 11), (23, 11)), 83: ((24, 9), (27, 9)),
     84: ((29, 7), (28, 10)), 85: ((31, 9), (32, 7)),
 }  # fmt: skip
-"""By the number of equal slots, of 112: orders of words, and the number of words to change."""
+"""For each number of equal slots out of 112: pairs of a text's number and the number of words to
+change."""
 
 
 def _at_bounds() -> Iterator[tuple[str, str]]:
@@ -85,7 +86,7 @@ def _at_bounds() -> Iterator[tuple[str, str]]:
 
 
 def _apart(number: int, words: list[str], count: int) -> list[str]:
-    """Return words in another order for each number."""
+    """Return `count` words, in a different order for each number."""
     return [*itertools.islice(endless(words), 613 * number, 613 * number + count)]
 
 
@@ -97,7 +98,7 @@ def _changed(units: list[str], count: int, other: str) -> list[str]:
 
 
 def _chains() -> Iterator[tuple[str, str]]:
-    """Yield texts of which each is similar to the next one, and the first not to the last."""
+    """Yield chains of texts in which neighbours are similar, but the first and the last are not."""
     for chain in range(6):
         words = _apart(40 + chain, ENGLISH, 300)
         for link in range(8):
@@ -112,7 +113,7 @@ def _chains() -> Iterator[tuple[str, str]]:
 
 
 def _short() -> Iterator[tuple[str, str]]:
-    """Yield texts with the same units, as many as an n-gram has, or one more or fewer."""
+    """Yield pairs of equal texts with as many units as an n-gram has, or with one more or fewer."""
     for name, one, other in (
         ("four words", "one boat went home", "One boat: went home"),
         ("five words", "two boats went home early", "Two boats: went home, EARLY"),
@@ -128,7 +129,7 @@ def _short() -> Iterator[tuple[str, str]]:
 
 
 def _scripts() -> Iterator[tuple[str, str]]:
-    """Yield texts with and without spaces, which are equal only where characters are units."""
+    """Yield texts with spaces and the same texts without, equal only where characters are units."""
     for name, letters in (
         ("Chinese", "清晨集市豆腐老人担子慢慢吆喝起来晚霞渔船归港"),
         ("Japanese", "ひらがなカタカナまじりのぶんしょうをよむひと"),
@@ -155,7 +156,7 @@ def _scripts() -> Iterator[tuple[str, str]]:
 
 
 def _long() -> Iterator[tuple[str, str]]:
-    """Yield texts that are longer than the piece that is signed at once."""
+    """Yield texts that are longer than the pieces in which the signer reads a text."""
     for name, words, space in (("English", ENGLISH, " "), ("Chinese", CHINESE, "")):
         text = space.join(_apart(60, words, 6_500 if space else 20_000))
         yield f"long: {name}", text

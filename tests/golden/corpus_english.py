@@ -1,4 +1,4 @@
-"""English texts, each at the bound of one rule or one step beyond it; it breaks no other rule."""
+"""English texts, each at the bound of one rule or one step beyond; no text breaks a second rule."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -10,7 +10,7 @@ Named = Iterator[tuple[str, str]]
 
 
 def english(folder: Path) -> None:
-    """Write the texts for the rules of the papers."""
+    """Write the texts for the rules as the papers give them."""
     texts = dict([*_repetition(), *_gopher(), *_c4(), *_line_lengths()])
     write_texts(folder / "english" / "english.jsonl", texts)
 
@@ -21,12 +21,12 @@ def english_lines(folder: Path) -> None:
 
 
 def english_code(folder: Path) -> None:
-    """Write the texts for bounds that differ between datatrove's code and the papers."""
+    """Write the texts for the bounds in which datatrove's code differs from the papers."""
     write_texts(folder / "code" / "code.jsonl", dict([*_code_c4(), *_code_fineweb()]))
 
 
 def _good(count: int, letters: int = 0) -> list[str]:
-    """Return words with a number of letters; no pair repeats, and two are stop words."""
+    """Return words with a total of `letters` letters; no pair repeats, and two are stop words."""
     words = plain(count - 2)
     return [*_STOPS, *(stretched(words, letters - 5) if letters else words)]
 
@@ -35,7 +35,7 @@ def _rows(words: Sequence[str], count: int) -> list[str]:
     return [line(row) for row in cut(words, -(-len(words) // count))]
 
 
-# Repetition: shares of the lines, of the characters in lines, of the letters in words.
+# Repetition: shares of the lines, of the characters in lines, and of the letters in words.
 
 
 def _repetition() -> Named:
@@ -53,7 +53,7 @@ def _repetition() -> Named:
 
 
 def _copies(copies: int, separator: str) -> str:
-    """Return ten parts; some repeat an earlier part of one word."""
+    """Return ten parts, of which `copies` repeat an earlier part: one word."""
     parts = _rows(_good(120), 9 - copies)
     for copy in range(copies + 1):
         parts.insert(2 * copy, "ship.")
@@ -68,7 +68,7 @@ def _spaced_copies() -> str:
 
 
 def _copied_letters(total: int, separator: str) -> str:
-    """Return parts with a number of characters, 80 of them in two copies of a word."""
+    """Return parts with `total` characters in all, 80 of them in two copies of a word."""
     word = "extra" * 8
     parts = _rows(_good(60, total - 3 * len(word) - 54), 6)
     for copy in range(3):
@@ -77,7 +77,7 @@ def _copied_letters(total: int, separator: str) -> str:
 
 
 def _grams(metric: str, size: int, letters: int, times: int) -> Named:
-    """Yield texts of 800 and 799 letters with a run of words that repeats."""
+    """Yield texts of 800 and 799 letters in which a run of words repeats."""
     gram = stretched([f"{'xyz'[n % 3]}{'aeiou'[n % 5]}" for n in range(size)], letters)
     for total in (800, 799):
         others = cut(_good(126, total - letters * times), 126 // (times + 1))
@@ -111,7 +111,7 @@ def _text(words: Sequence[str], each: int = 10) -> str:
 
 
 def _marked(count: int, form: str) -> list[str]:
-    """Return 60 words; some have a mark, but none at the end of a line."""
+    """Return 60 words; `count` of them have a mark, but none at the end of a line."""
     words = _good(60)
     for place in range(count):
         words[8 * place + 2] = form.format(words[8 * place + 2])
@@ -135,7 +135,7 @@ def _trailing(count: int) -> str:
 
 
 def _numbered(count: int) -> list[str]:
-    """Return 60 words; some have no letter, and two others do not begin with one."""
+    """Return 60 words; `count` have no letter, and two more do not begin with a letter."""
     words = _good(60)
     words[5], words[6] = "7th", "'twas"
     for place in range(count):
@@ -152,7 +152,7 @@ def _stop_words() -> Named:
     yield "gopher.stop_words none", _text(plain(60))
 
 
-# C4: two lines of a sentence each, and a third one that is kept or removed.
+# C4: two lines of one sentence each, and a third line that is kept or removed.
 
 
 def _c4() -> Named:
@@ -209,7 +209,7 @@ def _c4_sentences() -> Named:
 
 
 def _line_lengths() -> Named:
-    """Yield texts for FineWeb's rules that the rules of C4, GLM and Gopher keep."""
+    """Yield texts for FineWeb's rules, which the rules of C4, GLM and Gopher keep."""
     for short in (67, 68):
         rows = [_exact(29 if place < short else 30, place) for place in range(99)]
         name = f"fineweb.short_lines {short} of 100 of 29 characters"
@@ -221,11 +221,11 @@ def _line_lengths() -> Named:
 
 
 def _exact(characters: int, place: int) -> str:
-    """Return a line of five words with a number of characters."""
+    """Return a line of five words with a given number of characters."""
     return line(stretched(plain(5 * place + 5)[-5:], characters - 4))
 
 
-# FineWeb and GLM by themselves.
+# FineWeb's and GLM's rules, each alone.
 
 
 def _fineweb() -> Named:
@@ -250,7 +250,7 @@ def _glm() -> Named:
         yield f"glm.chars {count}", line(stretched(plain(15), count - 14))
 
 
-# datatrove's variants: three words per line, five sentences, lines of 30 characters, 1 %, 0.3.
+# datatrove's variants: three words per line, five sentences, lines of 30 characters, 1 %, and 0.3.
 
 
 def _code_c4() -> Named:
@@ -283,7 +283,7 @@ def _code_fineweb() -> Named:
 
 
 def _broken(lines: int, count: int) -> str:
-    """Return words in a number of lines of four or three; five lines end in a full stop."""
+    """Return words in lines of four or three words; five lines end in a full stop."""
     words = [*_STOPS, *stretched(plain(count - 2), 10 * (count - 2))]
     longer = count - 3 * lines
     rows = [*cut(words[: 4 * longer], 4), *cut(words[4 * longer :], 3)]

@@ -1,4 +1,4 @@
-"""Benchmarks and blocklists, and texts with their entries or near misses of these."""
+"""Benchmarks and blocklists, and texts that contain an entry of these or narrowly miss one."""
 
 import json
 from collections.abc import Iterator
@@ -77,10 +77,10 @@ def _fields() -> Iterator[tuple[str, str]]:
 
 
 def edges(folder: Path) -> None:
-    """Write benchmark items of 14 characters from the edges of scripts without spaces.
+    """Write benchmark items of 14 characters, taken from the edges of scripts without spaces.
 
-    Each character comes twice: if the two counted as one word, the item would have 13 words, which
-    is too short to search for.
+    Each character occurs twice. If the two counted as one word, an item would have only 13 words,
+    and items that short are not searched for.
     """
     ranges = ("กໟཀကក៩々", "〇ぁヿㇰㇿ㐀鿿", "豈龎ｦﾝ𛀀𠀀𱍊")
     items = ["".join(letter * 2 for letter in letters) for letters in ranges]

@@ -1,4 +1,4 @@
-"""A small corpus with each kind of record that pages, calls and estimates show."""
+"""A small corpus with every kind of record that pages, calls and estimates show."""
 
 import shutil
 from functools import partial
@@ -27,7 +27,7 @@ def first_day(folder: Path) -> None:
 
 
 def _odd(pages: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return copies, similar texts, a short text, one with unusual characters, and long ones."""
+    """Return pages that are copies, similar, short, long, or contain unusual characters."""
     words = articles(60, first=10)
     long = " ".join(word for page in words for word in page["text"].split())
     return [
@@ -95,7 +95,7 @@ def damage_files(folder: Path) -> None:
 
 
 def restore_files(folder: Path) -> None:
-    """Restore the damaged files."""
+    """Restore the damaged files from the copies."""
     (shard,) = (folder / "data").glob("g0001-*/web/00000.arrow")
     (audit,) = (folder / "data").glob("g0001-*/audit/web-00000.parquet")
     for path in (shard, audit):

@@ -1,4 +1,4 @@
-"""Texts in many languages, alone and mixed, which a model identifies with different scores."""
+"""Texts in many languages, alone and mixed, for which a model gives different scores."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -51,7 +51,7 @@ def own_labels(folder: Path) -> None:
 
 
 def _mixed() -> Iterator[tuple[str, str]]:
-    """Yield texts whose first 256 characters are in two languages, and the rest in another."""
+    """Yield texts whose first 256 characters are in two languages, and the rest in a third."""
     french = "près de la fenêtre où l'été dernier nous étions déjà très heureux ensemble "
     japanese = "吾輩は猫である。名前はまだ無い。"
     chinese, english = "".join(plain(400, CHINESE)), " ".join(plain(300))
@@ -65,7 +65,7 @@ def _mixed() -> Iterator[tuple[str, str]]:
 
 
 def _long() -> Iterator[tuple[str, str]]:
-    """Yield texts that change their language after a number of characters."""
+    """Yield texts in which the language changes after a given number of characters."""
     english = " ".join(word for word, _ in zip(endless(ENGLISH), range(400), strict=False))
     chinese = "".join(plain(900, CHINESE))
     for count in (255, 256, 257, 1023, 1024, 1025):

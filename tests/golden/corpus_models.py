@@ -10,7 +10,7 @@ _OTHERS = [byte for byte in range(256) if byte not in _PRINTING]
 LETTERS = {byte: chr(byte) for byte in _PRINTING} | {
     byte: chr(256 + place) for place, byte in enumerate(_OTHERS)
 }
-"""The character for each byte in GPT-2's files."""
+"""The character that stands for each byte in GPT-2's files."""
 
 
 def gpt2_files(folder: Path, merges: Iterable[tuple[str, str]]) -> list[str]:
@@ -25,15 +25,15 @@ def gpt2_files(folder: Path, merges: Iterable[tuple[str, str]]) -> list[str]:
 
 
 def byte_tokenizer(folder: Path) -> None:
-    """Write GPT-2's two files with two merges: nearly every byte is a token."""
+    """Write GPT-2's two files with only two merges, so that nearly every byte is a token."""
     gpt2_files(folder, [("t", "h"), ("i", "n")])
 
 
 def classifier(folder: Path) -> None:
-    """Write two fastText classifiers: "good" is evidence of the label hq, "bad" of cc.
+    """Write two fastText classifiers, for which "good" is evidence of the label hq, "bad" of cc.
 
-    The probability of hq depends on the known words, which include the end of a line. The second
-    model also uses pairs of words, which are hashed into five buckets.
+    The probability of hq depends on the words that a model knows, and the end of a line is such a
+    word. The second model also uses pairs of words, which are hashed into five buckets.
     """
     _write_classifier(folder / "quality.bin", "hq", buckets=[])
     _write_classifier(folder / "pairs.bin", "fit", buckets=[0.25, -0.5, 1.5, -1.0, 0.75])
@@ -60,7 +60,7 @@ _CHARACTERS = "▁abcdefghijklmnopqrstuvwxyz0,.\"':;?!()[]<>-~%中文字"
 
 
 def language_model(folder: Path) -> None:
-    """Write a SentencePiece model of single characters, and a KenLM model over these."""
+    """Write a SentencePiece model whose pieces are characters, and a KenLM model over these."""
     kinds = [("<unk>", 2), ("<s>", 3), ("</s>", 3), *((letter, 1) for letter in _CHARACTERS)]
     pieces = [
         _field(1, _field(1, piece.encode()) + b"\x15" + struct.pack("<f", -1) + _number(3, kind))

@@ -1,4 +1,4 @@
-"""Texts for custom filters and rules, and for models."""
+"""Texts for custom filters, custom rules and models."""
 
 from pathlib import Path
 

@@ -55,7 +55,7 @@ _WORLD = (
 
 
 def personal(folder: Path) -> None:
-    """Write a record for each value."""
+    """Write a record for each of the numbers and addresses."""
     kinds = {
         "email": [*_EMAILS, *_long_emails()],
         "ip": [*_addresses(), *_NO_ADDRESSES],
@@ -81,7 +81,7 @@ def personal(folder: Path) -> None:
 
 
 def questions(folder: Path) -> None:
-    """Write questions with answers in Zhidao's format, with personal data and damage in both."""
+    """Write questions with answers for Zhidao, with personal data and damage in both parts."""
     values = ("13812345678", "anna@mail.org", "8.8.8.88", "没有")
     answer = "请打{}，或者写信给他们的办公室，地址在网站上可以找到。"
     records = [
@@ -125,7 +125,7 @@ _SIX = (
 
 
 def _addresses() -> Iterator[str]:
-    """Yield the first and last address of each network that is not public, and the next ones."""
+    """Yield the first and last address of each non-public network, and those next to these."""
     for network in map(ipaddress.IPv4Network, _NETWORKS):
         for address in (network[0], network[-1]):
             yield str(address)

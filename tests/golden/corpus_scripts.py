@@ -1,4 +1,4 @@
-"""Small tokenizers of every kind, and texts that are difficult for them."""
+"""Small tokenizers of every kind, and texts that are difficult to tokenize."""
 
 import base64
 import json
@@ -83,7 +83,7 @@ def _merges() -> Iterable[tuple[str, str]]:
 
 
 def pieces_of_words(folder: Path) -> None:
-    """Write WordPiece's vocabularies: uncased, and two with a separate configuration."""
+    """Write WordPiece vocabularies: uncased, and two with a separate configuration."""
     words = (
         "[PAD] [UNK] [CLS] [SEP] [MASK] a b c x y the end ##s ##nd ##e ##d don ' t ll i m . , - ! 1"
     )

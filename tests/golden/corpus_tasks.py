@@ -1,4 +1,4 @@
-"""Files of every task in their published layout, and the commands that show them."""
+"""Files of every task in the published layouts, and the commands that show their examples."""
 
 import json
 from pathlib import Path
@@ -108,7 +108,7 @@ _CUT = {
     "{d:plain} {d:open}{|}[MASK]": (30,),
     "{e:strip}{e}![MASK]": (30,),
 }
-"""Patterns, and the lengths that a row of `_LETTERS` is cut to."""
+"""Patterns, and the lengths to which a row of `_LETTERS` is cut."""
 _ODD = b"""\xef\xbb\xbf{"prompt": "1", "idx": null}\r
 
   \r
@@ -127,7 +127,7 @@ _OWN = {
 
 
 def tasks(folder: Path) -> None:
-    """Write a folder of each task with train, val and test, and custom task files."""
+    """Write a folder for each task, with the files train, val and test, and custom task files."""
     for name, items in {
         "copa": _COPA,
         "boolq": _BOOLQ,
@@ -190,17 +190,17 @@ SHOWN = (
     *(f"cuts.json letters --pattern {at} --length {length}"
       for at, lengths in enumerate(_CUT.values()) for length in lengths),
 )  # fmt: skip
-"""The commands that show every task by every pattern and form, cut and whole."""
+"""The commands that show every task in every pattern and form, at full length and shortened."""
 NOT_SHOWN = (
     "copa copa --length 30", "copa copa --causal", "seq2seq pairs --causal",
     "prompted prompted --length 30", "seq2seq pairs --split train --target-length 5",
     "reply.json moods --causal", "seq2seq pairs --source-length 3",
 )  # fmt: skip
-"""Commands that are refused."""
+"""Commands of the same program that are refused."""
 
 
 def tuned(folder: Path) -> None:
-    """Write more, short examples of some tasks, for train, val and test."""
+    """Write more, and shorter, examples of some tasks, for train, val and test."""
     for split, numbers in (("train", range(8)), ("val", range(20, 25)), ("test", range(40, 43))):
         write_jsonl(folder / "more-copa" / f"{split}.jsonl", map(_copa_of, numbers))
         write_jsonl(folder / "more-cb" / f"{split}.jsonl", map(_cb_of, numbers))
@@ -265,7 +265,7 @@ _WIKI = """ = Mill =
 
 
 def _endings_of(number: int) -> list[str]:
-    """Return four endings, from one word to two sentences."""
+    """Return four endings for an example, from one word to two sentences."""
     kinds = (
         sentence(number, 12).split()[1],
         " ".join(sentence(number, at) for at in range(13, 15)),
@@ -301,7 +301,7 @@ def _choice_of(number: int) -> dict:
 
 
 def exams(folder: Path) -> None:
-    """Write files of benchmarks, and prompts."""
+    """Write the files of benchmarks, and prompts."""
     for name, items in {
         "hellaswag": [*_HELLASWAG, *map(_scene_of, range(9))],
         "arc": [*_ARC, *map(_arc_of, range(9))],
@@ -348,7 +348,7 @@ WRITTEN = [
         "left --prompts prompts.txt --beams 3 --json",
     )
 ] + [
-    # These reach the last position of the model.
+    # These texts extend to the last position of the model.
     f"trainer.generate {one} --temperature 2 --min-new-tokens 400 --max-new-tokens 400 --dtype fp32"
     " --json"
     for one in ("left 'The river' --seed 4", "glm 'The [MASK] river'")
@@ -357,7 +357,7 @@ WRITTEN = [
 
 
 def more_prompts(folder: Path) -> None:
-    """Write prompts of several lengths, some of them with blanks."""
+    """Write prompts of several lengths, some of which contain blanks."""
     prompts = [" ".join(sentence(at, 31).split()[: 2 + at % 5]) for at in range(8)]
     prompts += [f"The [MASK] {one.split()[-1]} it. [sMASK]" for one in prompts[:4]]
     (folder / "many.txt").write_text("\n".join(prompts) + "\n", "utf-8")
@@ -379,4 +379,4 @@ EXPORTED = [
         f"generate safe 'The [MASK] finds' {_ASKED}",
     )
 ]
-"""The commands that export models, and those that generate text with them."""
+"""The commands that export models, and those that generate text with the exports."""

@@ -31,19 +31,19 @@ _ANSWERS = ("Yes", "No", "Maybe", "true", "false", "True", "False", "neither", "
 
 
 def tokenizer(folder: Path) -> None:
-    """Write GPT-2's two files, with all bytes and the merges that make the words above."""
+    """Write GPT-2's two files: all bytes, and the merges that make the words above."""
     spaced = " ".join((*_NOUNS, *_VERBS, *_PLACES, *_ANSWERS, "it is what")).split()
     words = (*(f" {one}" for one in dict.fromkeys(spaced)), "The", *_signs(), "不是")
     gpt2_files(folder, dict.fromkeys(pair for word in words for pair in _chain(word)))
 
 
 def _signs() -> Iterator[str]:
-    """Return the Chinese characters of the texts, in order, and a few more."""
+    """Yield the Chinese characters of the texts, in order, and a few more."""
     return iter(dict.fromkeys("".join((*_SUBJECTS, *_ACTIONS, *_OBJECTS, "是不。"))))
 
 
 def _chain(word: str) -> Iterator[tuple[str, str]]:
-    """Yield the merges that make each character from its bytes, and the word from these."""
+    """Yield the merges that make a word's characters of bytes, and those that make the word."""
     pieces = []
     for sign in word:
         first, *others = (LETTERS[byte] for byte in sign.encode())
@@ -58,7 +58,7 @@ def _chain(word: str) -> Iterator[tuple[str, str]]:
 
 
 def _number(*parts: int) -> int:
-    """Return a number that depends on all parts, and looks random."""
+    """Return a number that depends on all parts but looks random."""
     value = 17
     for part in parts:
         value = (value * 1_103_515_245 + part * 12_345 + 6_789) % 2**31
@@ -93,7 +93,7 @@ def _articles(numbers: Iterable[int]) -> Iterator[dict]:
 
 
 def texts(folder: Path) -> None:
-    """Write news of the first day, and questions with answers; the questions carry no loss."""
+    """Write the news of the first day, and questions with answers; the questions carry no loss."""
     tokenizer(folder)
     write_jsonl(folder / "news" / "day-1.jsonl", _articles(range(80)))
     write_jsonl(folder / "asks" / "asks.jsonl", (_ask(number) for number in range(12)))
@@ -109,17 +109,17 @@ def _ask(number: int) -> dict:
 
 
 def second_day(folder: Path) -> None:
-    """Write news of the second day."""
+    """Write the news of the second day."""
     write_jsonl(folder / "news" / "day-2.jsonl", _articles(range(100, 140)))
 
 
 def third_day(folder: Path) -> None:
-    """Write news of the third day."""
+    """Write the news of the third day."""
     write_jsonl(folder / "news" / "day-3.jsonl", _articles(range(200, 220)))
 
 
 def shapes(folder: Path) -> None:
-    """Write the configurations of models: for blanks, causal, with more positions, and others."""
+    """Write model configurations: for blanks, causal, with more positions, and others."""
     for name, changes in {
         "model": {},
         "plain": _WITHOUT,
@@ -133,7 +133,7 @@ def shapes(folder: Path) -> None:
 
 
 def optimizer(folder: Path) -> None:
-    """Write DeepSpeed's JSON with an optimizer."""
+    """Write DeepSpeed's JSON file, with an optimizer in it."""
     params = {"lr": 0.02, "betas": [0.6, 0.7], "eps": 1e-4, "weight_decay": 0.5}
     content = {
         "train_micro_batch_size_per_gpu": 4,

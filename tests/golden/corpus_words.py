@@ -1,4 +1,4 @@
-"""Texts with an exact number of words and letters, in which no two words repeat side by side."""
+"""Texts with an exact number of words and letters, in which no pair of words occurs twice."""
 
 import itertools
 from collections.abc import Iterator, Mapping, Sequence
@@ -32,29 +32,29 @@ CHINESE = """
     改革 长江 东西 能力 革命 基础 得到 进入 运动 目前 过程 方法 举行 群众 单位
     孩子 资源 过去 条件 学校 提高 工程 环境 提供
 """.split()  # noqa: SIM905  more readable
-"""Each is one word for jieba, and not a stop word of FineWeb-2."""
+"""Each of these is one word to jieba, and not a stop word of FineWeb-2."""
 
 
 def prime(words: Sequence[str]) -> Sequence[str]:
-    """Return the longest start of the words whose length is a prime number."""
+    """Return the first P words, where P is the largest prime that the number of words allows."""
     sizes = range(len(words), 1, -1)
     return words[: next(n for n in sizes if all(n % k for k in range(2, n)))]
 
 
 def endless(words: Sequence[str]) -> Iterator[str]:
-    """Yield the words endlessly; for thousands of words no pair of neighbours repeats."""
+    """Yield the words endlessly; within thousands of words, no pair of neighbours repeats."""
     ring = prime(words)
     for step in itertools.cycle(range(1, len(ring))):
         yield from (ring[place * step % len(ring)] for place in range(len(ring)))
 
 
 def plain(count: int, words: Sequence[str] = ENGLISH) -> list[str]:
-    """Return a number of words in which no pair of neighbours repeats."""
+    """Return `count` words in which no pair of neighbours repeats."""
     return list(itertools.islice(endless(words), count))
 
 
 def stretched(words: Sequence[str], letters: int) -> list[str]:
-    """Return the words with letters added or removed to reach a total number of letters."""
+    """Return the words, with letters added or removed until they have `letters` letters in all."""
     found = list(words)
     for place in itertools.cycle(range(len(found))):
         missing = letters - sum(map(len, found))
@@ -73,7 +73,7 @@ def cut(words: Sequence[str], each: int) -> list[Sequence[str]]:
 
 
 def line(words: Sequence[str]) -> str:
-    """Return the words with spaces between them, and a full stop instead of the last letter."""
+    """Return the words joined by spaces, with a full stop instead of the last letter."""
     return " ".join(words)[:-1] + "."
 
 

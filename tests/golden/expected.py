@@ -1,4 +1,4 @@
-"""Reads and writes the pinned results of rows, one file per row."""
+"""Reads and writes the pinned results of the golden rows, one file per row."""
 
 import json
 from pathlib import Path
@@ -15,6 +15,6 @@ def figures(name: str) -> dict:
 
 
 def update(name: str, found: dict) -> None:
-    """Write new results of a row."""
+    """Write the new results of a row."""
     _FOLDER.mkdir(exist_ok=True)
     (_FOLDER / f"{name}.json").write_text(to_json(found) + "\n", "utf-8")

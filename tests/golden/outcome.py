@@ -1,4 +1,4 @@
-"""Reads the files that a row left as plain data, using only their public formats."""
+"""Reads the files that a row has written as plain data, using only their public formats."""
 
 import difflib
 import hashlib
@@ -20,13 +20,13 @@ _MASKS = (
     (r"\b\d+\.\d+\.\d+\S*", "VERSION"),
     (r"\b(worker|driver) [\d.]+ [kMG]B", r"\1 MEMORY"),
     (r"\b(process|pid) \d+", r"\1 PID"),
-    # The records of items contain names of folders, whose lengths differ.
+    # The records of items contain folder names, which differ in length.
     (r"(through Beam) [\d.]+ [kMG]?B", r"\1 SIZE"),
     (r"^identity   [0-9a-f]{64}", "identity   SHA256"),
     (r"(?<=\w-)[0-9a-f]{8}(?!\w)", "XXXXXXXX"),
 )
-"""Patterns of texts that differ between runs, and of the 8 digits of an identity in a file name:
-an identity is pinned once per generation and not in every line."""
+"""Patterns of the texts that differ between runs, and of the 8 digits of an identity in a file
+name, which is pinned once per generation instead of in every line."""
 
 _PROGRESS = re.compile(
     r"^\S+ +\d+ %( \||$)|^(?!map)\w+: \d+ of \d+ items were finished before$"
@@ -43,11 +43,11 @@ _NO_DATA = (
 _TIMINGS = ("ms_per_step", "tokens_per_second", "samples_per_second", "waiting", "seconds", "time")
 _PACKED = (".parquet", ".gz", ".zst", ".bz2", ".xz")
 _SHORT = 8_000
-"""Texts up to this number of bytes are pinned whole."""
+"""Texts of up to this many bytes are pinned in full."""
 
 
 def outcome_of(folder: Path, ran: list[dict], keeps: Sequence[str], root: Path) -> dict:
-    """Return the output of the commands, and the files that they left in the folder."""
+    """Return the output of the commands, and the contents of the files that they wrote."""
     commands = [{**one, "printed": masked(one["printed"], folder, root)} for one in ran]
     found: dict = {"commands": commands}
     for manifest in sorted(folder.rglob("manifest.json")):
@@ -66,7 +66,7 @@ def outcome_of(folder: Path, ran: list[dict], keeps: Sequence[str], root: Path) 
 
 
 def masked(lines: list[str], folder: Path, root: Path) -> list[str]:
-    """Return the lines with those texts masked that differ between runs and machines."""
+    """Return the lines after masking the texts that differ between runs and machines."""
     return [_masked(line, folder, root) for line in lines if not _PROGRESS.match(line)]
 
 
@@ -103,7 +103,7 @@ def _dataset(dataset: Path) -> dict:
     for path in sorted(dataset.rglob("*")):
         if path.is_file() and path.name not in _NO_DATA and not path.name.startswith("."):
             name = _unnamed(str(path.relative_to(dataset)))
-            # Before prune, two files may have the same name except for their identity.
+            # Until prune has run, two files may have names that differ only in their identities.
             files[name] = " ".join(sorted([*files.get(name, "").split(), _hash(path)]))
     return {
         "manifest": _without(manifest, ("sha256", "lineage", "libraries", "crc32c")),
@@ -113,7 +113,7 @@ def _dataset(dataset: Path) -> dict:
 
 
 def _without(value: object, keys: Sequence[str]) -> object:
-    """Return a value without some keys, and with each list of files as two totals."""
+    """Return a value after removing some keys and replacing each list of files by two totals."""
     if isinstance(value, dict):
         return {key: _without(item, keys) for key, item in value.items() if key not in keys}
     if isinstance(value, list):
@@ -124,11 +124,11 @@ def _without(value: object, keys: Sequence[str]) -> object:
 
 
 def _verdicts(dataset: Path, manifest: dict) -> Iterator[tuple[str, str]]:
-    """Yield a readable name of each record, and its verdict."""
+    """Yield a readable name for each record, and the verdict on the record."""
     places = _input_paths(dataset)
     for generation in manifest["generations"]:
         for file in generation["audit"]:
-            if not (dataset / file["path"]).exists():  # a copy for a node has none
+            if not (dataset / file["path"]).exists():  # a copy for a node has no audit tables
                 continue
             source = Path(file["path"]).name.rpartition("-")[0]
             for row in parquet.read_table(dataset / file["path"]).to_pylist():
@@ -140,7 +140,7 @@ def _verdicts(dataset: Path, manifest: dict) -> Iterator[tuple[str, str]]:
 
 
 def _input_paths(dataset: Path) -> dict[tuple[str, str], Path]:
-    """Return the input files by source and path."""
+    """Return the paths of the input files by source and relative path."""
     inputs = dataset / "inputs.json"
     if not inputs.exists():
         return {}
@@ -149,7 +149,7 @@ def _input_paths(dataset: Path) -> dict[tuple[str, str], Path]:
 
 
 def _verdict_words(row: dict, metric: str) -> Iterator[str]:
-    """Yield the verdict on a record in words, and the metric that the record is named after."""
+    """Yield the verdict on a record in words, and the value of the metric that its title names."""
     yield row["verdict"]
     for key in ("reason", "language", "tokens"):
         if row.get(key) is not None:
@@ -164,7 +164,7 @@ _TITLE = re.compile(rb'"(?:title|id|uniqueKey|url|name)" *: *("[^"]{1,60}|\d+)')
 
 
 def _title(path: Path | None, row: dict) -> str:
-    """Return the id or title in a record, or "" where its file is compressed."""
+    """Return the id or title in a record, or "" if the record's file is compressed."""
     if path is None or not path.exists() or path.suffix in _PACKED:
         return ""
     with path.open("rb") as file:
@@ -183,10 +183,10 @@ def _training(log: Path) -> dict:
 
 
 def differences(expected: Mapping[str, object], found: Mapping[str, object]) -> Iterator[str]:
-    """Yield a diff of two outcomes, which ignores the last digits of decimals."""
+    """Yield a diff of two outcomes, ignoring the last digits of decimals."""
     for kind in sorted({*expected, *found}):
         old, new = (to_json(side.get(kind)).splitlines() for side in (expected, found))
-        # Losses and gradient norms of another processor differed by 6e-5 after some steps.
+        # Losses and gradient norms on a different processor differed by 6e-5 after some steps.
         tolerance = 2e-4 if kind == "runs" else 1e-5
         same = (_is_close(*lines, tolerance) for lines in zip(old, new, strict=False))
         if len(old) != len(new) or not all(same):
@@ -212,7 +212,7 @@ def _is_close(expected: str, found: str, tolerance: float) -> bool:
 
 
 def to_json(value: object, depth: int = 0) -> str:
-    """Return JSON with sorted keys, and each value that is short enough on one line."""
+    """Return JSON with sorted keys; a value that is short enough is on one line."""
     flat = json.dumps(value, ensure_ascii=False, sort_keys=True)
     if not isinstance(value, dict | list) or (depth > 1 and len(flat) < 100) or len(flat) < 3:
         return flat

@@ -1,4 +1,4 @@
-"""The text of a page in lines, with the rows of tables, fields of forms and targets of links."""
+"""Returns the text of a page as lines, including tables' rows, forms' fields and links' targets."""
 
 import hashlib
 import re
@@ -63,7 +63,7 @@ def _shown(attrs: Mapping[str, str | None], names: Sequence[str]) -> str:
 
 
 def lines_of(page: str) -> list[str]:
-    """Return the text of a page in lines."""
+    """Return the text of a page as lines."""
     return _read(page).lines
 
 
@@ -104,7 +104,7 @@ _KEPT_CELLS = {"speed": 1, "projection": 4}
 
 
 def _timeless(line: str, section: str) -> str:
-    """Return a line of a section without the figures that depend on times."""
+    """Return a line of a section after removing the figures that depend on times."""
     kept = _KEPT_CELLS.get(section)
     numbers = r"\d[\d.,]*"
     if kept is None:

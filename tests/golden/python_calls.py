@@ -24,7 +24,7 @@ def _outcome_of(call: Callable[[], object]) -> str:
 
 
 def _without_times(text: str) -> str:
-    """Mask times, and fold the spaces of columns that they widen."""
+    """Mask times, and fold the runs of spaces that depend on the width of times."""
     return re.sub(r" +", " ", re.sub(r"\d[\d.,]* (s|min|h|days)\b", "TIME", text))
 
 

@@ -1,4 +1,4 @@
-"""Rows on the bundled sample, readers, corpora, appending, removing and exporting."""
+"""Rows on the bundled sample, readers and corpora, and on appending, removing and exporting."""
 
 from tests.golden import corpora
 from tests.golden.row import Command, Row

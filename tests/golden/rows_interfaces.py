@@ -1,4 +1,4 @@
-"""Rows on the viewer, reports, estimates, calls from Python and Beam transforms."""
+"""Rows on the viewer, reports, estimates, calls from Python, and Beam transforms."""
 
 from tests.golden import corpora, corpus_interfaces
 from tests.golden.row import Command, Row

@@ -24,12 +24,12 @@ _PACKAGES = {
     "tests.golden.python_calls": "pipelines",
     "tests.golden.beam_transforms": "pipelines",
 }
-"""The package in tests/forks.py that has the libraries of a script or a module. Other programs that
-are not commands start a new Python."""
+"""The package of tests/forks.py that imports the libraries of each script or module. Other
+programs, unless they are commands, start a new Python."""
 
 
 def outcome(name: str, rows: Mapping[str, Row], home: Path) -> dict:
-    """Return the outcome of a row. `home` keeps finished rows; processes may share it."""
+    """Return the outcome of a row; `home`, which processes may share, keeps finished rows."""
     row = rows[name]
     home.mkdir(parents=True, exist_ok=True)
     with _locked(home / f"{name}.lock"):
@@ -49,7 +49,7 @@ def _locked(path: Path) -> Iterator[None]:
 
 def _run(row: Row, rows: Mapping[str, Row], home: Path) -> dict:
     folder = home / row.name
-    shutil.rmtree(folder, ignore_errors=True)  # of a run that was killed
+    shutil.rmtree(folder, ignore_errors=True)  # left by a run that was killed
     before: dict = {}
     if row.starts_from:
         before = outcome(row.starts_from, rows, home)
@@ -68,7 +68,7 @@ def _run(row: Row, rows: Mapping[str, Row], home: Path) -> dict:
 
 
 def _without_unchanged(found: dict, before: dict, after: str) -> dict:
-    """Replace datasets and runs that are the same in the starting row by a reference to it."""
+    """Replace each dataset and run that the starting row left unchanged by a reference to it."""
     for kind in ("datasets", "runs"):
         for name, held in found.get(kind, {}).items():
             if held == before.get(kind, {}).get(name):

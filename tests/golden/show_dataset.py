@@ -1,6 +1,6 @@
 """Prints a part of a dataset: python -m tests.golden.show_dataset PART DATASET.
 
-PART is texts (those of the documents) or duplicates (the report's figures about them).
+PART is texts (the texts of the documents) or duplicates (the report's figures on duplicates).
 """
 
 import json
@@ -12,11 +12,11 @@ from pathlib import Path
 from shards import Dataset
 
 _MAX_CHARS = 240
-"""Longer lines are cut, because the hash of the tokens pins the rest of the text."""
+"""Longer lines are cut off; the hash of the tokens pins the rest of the text."""
 
 
 def main() -> None:
-    """Print the lines in order."""
+    """Print the lines of the part in order."""
     what, folder = sys.argv[1:]
     found = {"texts": _texts, "duplicates": _duplicates}[what](Path(folder))
     print("\n".join(sorted(found)))
@@ -31,12 +31,12 @@ def _texts(folder: Path) -> Iterator[str]:
                 text = dataset.vocabulary.decode(shard[row][:-1])
                 named = "id" in shard.documents.schema.names
                 shown = f"{shard.value('id', row) if named else split}: {text!a}"
-                # The comparison of output masks numbers that look like versions.
+                # Otherwise the comparison of outputs would mask numbers that look like versions.
                 yield re.sub(r"(?<=\d)\.(?=\d)", "·", shown)[:_MAX_CHARS]
 
 
 def _duplicates(folder: Path) -> Iterator[str]:
-    """Yield the figures about duplicates, one per line."""
+    """Yield the figures on duplicates, one per line."""
     report = json.loads((folder / "report.json").read_text("utf-8"))
     for kind, figures in report["dedup"].items():
         for name, value in figures.items():

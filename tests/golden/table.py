@@ -1,4 +1,4 @@
-"""All rows by their names."""
+"""All rows of the golden table by name."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Whole commands give their pinned results; `make golden UPDATE=1` pins new ones."""
+"""Commands give their pinned results; `make golden UPDATE=1` pins new ones."""
 
 import os
 from pathlib import Path

@@ -18,10 +18,11 @@ from shards import Dataset
 from tests.golden.page_text import lines_of, links_of
 
 _SHORT, _LONG = 24, 200
-"""Lines with more characters are printed once only, or shortened."""
+"""Lines longer than the first number of characters are printed only once, those longer than the
+second are shortened."""
 
 _FULL = ("20", "50")
-"""The numbers of hits on a full page of a search."""
+"""The numbers of hits that a full page of a search has."""
 
 _HEAD = ("Date", "Content-Length", "Set-Cookie", "Location")
 
@@ -35,9 +36,9 @@ class ViewerClient:
         self.key = address.query.partition("=")[2]
         self.cookie = ""
         self.heads: set[str] = set()
-        """The headers of the responses."""
+        """The headers of all responses."""
         self.links: dict[str, str] = {}
-        """One link of each form, by its form."""
+        """A link of each form, by the form."""
         self._printed: set[str] = set()
 
     def request(
@@ -56,7 +57,7 @@ class ViewerClient:
         return response, text
 
     def show(self, path: str) -> str:
-        """Print a page, after following redirections."""
+        """Print a page after following redirections."""
         response, text = self.request_complete(path)
         print(f"== {path} {response.status}")
         if to := response.getheader("Location"):
@@ -69,7 +70,7 @@ class ViewerClient:
         return text
 
     def request_complete(self, path: str) -> tuple[http.client.HTTPResponse, str]:
-        """Request a page; repeat it if a search timed out before its page was full."""
+        """Request a page, and repeat the request if a search timed out before the page was full."""
         for _ in range(8):
             response, text = self.request(path)
             ended = re.search(r"of [\d,]+ \w+: ([\d,]+) found", text)
@@ -78,7 +79,7 @@ class ViewerClient:
         return response, text
 
     def _shorten(self, line: str) -> str:
-        """Return a line without identities, or its hash if it is long or was printed before."""
+        """Return a line with identities masked, or the line's hash if it is long or not new."""
         plain = re.sub(r"(?<=\w-)[0-9a-f]{8}(?!\w)|(?<=identity )[0-9a-f]{16}", "XXXXXXXX", line)
         digest = hashlib.sha256(plain.encode()).hexdigest()
         if plain in self._printed:
@@ -90,7 +91,7 @@ class ViewerClient:
         return plain
 
     def enter(self) -> None:
-        """Log in with the key, and print the response."""
+        """Log in with the key, and print the response to it."""
         response, text = self.request(f"/?key={self.key}")
         cookie = response.getheader("Set-Cookie", "")
         self.cookie = cookie.partition(";")[0]
@@ -98,7 +99,7 @@ class ViewerClient:
 
 
 def refusals(client: ViewerClient) -> None:
-    """Print the responses to requests that are refused, and to similar ones that are not."""
+    """Print the responses to requests that are refused, and to similar, accepted requests."""
     name, _, value = client.cookie.partition("=")
     cases = (
         ("/", {"Cookie": ""}),
@@ -202,7 +203,7 @@ def _overall(data: Dataset) -> Iterator[str]:
 
 
 def _documents(client: ViewerClient) -> list[str]:
-    """Show documents by their names, and return the links to similar ones."""
+    """Show documents, found by name, and return the links to similar documents."""
     links: list[str] = []
     for name in ("near-5", "near-6", "page-3", "signs", "long", "page-8", "page-2"):
         _, text = client.request_complete(f"/documents?{urlencode({'name': name})}")
@@ -317,7 +318,7 @@ def _wrong(data: Dataset) -> Iterator[str]:
 
 
 def early(client: ViewerClient, data: Dataset) -> None:
-    """Show some pages of an earlier version of a dataset, without a run."""
+    """Show some pages for an earlier version of a dataset that no run belongs to."""
     client.show("/")
     for path in (
         "/documents?name=page-9",
@@ -330,7 +331,7 @@ def early(client: ViewerClient, data: Dataset) -> None:
 
 
 def damaged(client: ViewerClient, data: Dataset) -> None:
-    """Show pages of a dataset whose files are damaged."""
+    """Show some pages for a dataset whose files are damaged."""
     for path in ("/", "/documents?source=web", "/documents?source=asked", "/records", "/document"):
         client.show(path)
     del data

@@ -1,4 +1,4 @@
-"""Prints the rows whose message has changed: python -m tests.refusals [MODULE …] [NAME …].
+"""Prints the rows whose messages have changed: python -m tests.refusals [MODULE …] [NAME …].
 
 --update writes the new messages, and deletes those of rows that no longer exist. Read the diff.
 """
@@ -20,7 +20,7 @@ from tests.refusals.table import modules, rows_of
 
 
 def main(asked: list[str], *, update: bool) -> None:
-    """Run the rows with these names, by default all, and print or write their messages."""
+    """Run the rows with these names (default: all), and print or write their messages."""
     for module in modules():
         texts = {}
         for row in rows_of(module):

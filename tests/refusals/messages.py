@@ -1,6 +1,7 @@
-"""The messages that rows expect: `messages/MODULE.json` has the paragraph of each row by its name.
+"""The messages that rows expect: `messages/MODULE.json` has each row's paragraph by row name.
 
-… stands for any text: parts that differ between runs, or that another row has in full.
+In a paragraph, … stands for any text: a part that differs between runs, or one that another row
+gives in full.
 """
 
 import json
@@ -16,7 +17,7 @@ FOLDER = Path(__file__).parent / "messages"
 
 @cache
 def expected_messages(module: str = "*") -> Mapping[str, str]:
-    """Return the paragraphs of a module's rows by their names; by default those of all modules."""
+    """Return the paragraphs of a module's rows by row name; by default, those of all modules."""
     return {
         name: text
         for path in sorted(FOLDER.glob(f"{module}.json"))
@@ -25,7 +26,7 @@ def expected_messages(module: str = "*") -> Mapping[str, str]:
 
 
 def message_pattern(row: Refusal) -> str:
-    """Return the regular expression for the paragraph of a row."""
+    """Return a regular expression that matches the paragraph of a row."""
     missing = "this row has no message yet: give --update"
     return row.message or text_pattern(expected_messages().get(row.name, missing))
 
@@ -37,6 +38,6 @@ def write(module: str, texts: Mapping[str, str]) -> None:
 
 
 def without_variable_parts(paragraph: str, folder: Path) -> str:
-    """Return a paragraph with … for the path of the folder and identities in file names."""
+    """Return a paragraph with … for the path of the folder, and for identities in file names."""
     path = re.escape(str(folder.resolve()))
     return re.sub(rf"{path}(?=/|\b)|(?<=-)[0-9a-f]{{8}}(?!\w)", "…", paragraph)

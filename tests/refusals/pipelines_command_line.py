@@ -1,4 +1,4 @@
-"""Command lines that are refused before a file is read, and values at their bounds."""
+"""Command lines that are refused before any file is read, and accepted values at bounds."""
 
 from tests.refusals.refusal import Accepted, refused
 from tests.refusals.setups import TOKENIZER, wudao
@@ -15,7 +15,7 @@ UNKNOWN = (
     "--seq-length 512",
     "--train-data x --job_endpont=h:1 --frobnicate --runner=PrismRunner -- --zork",
 )
-"""Unknown flags."""
+"""Flags that do not exist."""
 
 VALUES = (
     f"--seed {'1' * 41}",
@@ -37,7 +37,7 @@ VALUES = (
     "--input",
     "--keep-dropped=yes",
 )
-"""Invalid values."""
+"""Flags with invalid values."""
 
 TOGETHER = (
     "--validation 0.0501",
@@ -56,7 +56,7 @@ TOGETHER = (
     "--runner=PortableRunner --job_endpoint=localhost:1",
     "--direct_num_workers=2",
 )
-"""Flags that contradict each other or the input."""
+"""Flags that contradict the input or each other."""
 
 AT_BOUNDS = (
     "--validation 0 --sample 1 --language-threshold 0 --minhash-threshold 0 --dedup minhash"
@@ -68,7 +68,7 @@ AT_BOUNDS = (
     " --title always --title-separator ''",
     "--validation 0.05 --seed 2G --dedup none",
 )
-"""Values at a bound that are accepted."""
+"""Values at their bounds, which are accepted."""
 
 
 WUDAO = "pipelines.wudao"

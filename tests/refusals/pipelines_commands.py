@@ -1,4 +1,4 @@
-"""Commands of pipelines other than runs, and the flags of single corpora."""
+"""Commands of pipelines that do not run a corpus, and flags of single corpora."""
 
 import io
 import json
@@ -31,7 +31,7 @@ from tests.refusals.setups_shards import (
 
 MADE = f"pipelines.wudao --input in {TOKENIZER} --output data"
 
-# pipelines.pile and pipelines.text.
+# Flags of pipelines.pile and pipelines.text.
 PILE = (
     "--subsets gml",
     "--allow ArXive",
@@ -50,7 +50,7 @@ TEXT = (
     "--format lines --text-field body",
 )
 
-# pipelines.rethreshold.
+# Flags of pipelines.rethreshold.
 rules = after_command(f"{MADE} --quality zh=glm --languages zh", wudao)
 several = after_command(f"{MADE} --quality glm", wudao)
 RETHRESHOLD = (
@@ -58,7 +58,7 @@ RETHRESHOLD = (
     "data --threshold gopher.min_words=1",
 )
 
-# pipelines.report.
+# Flags of pipelines.report.
 REPORT = (
     "data --corpus-size much",
     "data --corpus-size 0GB",
@@ -69,14 +69,14 @@ REPORT_ON = {
     "report.json without the account": json_changed("data/report.json", "accounting", ABSENT),
 }
 
-# pipelines.look.
+# Flags of pipelines.look.
 LOOK = (
     "",
     "wudoa",
     "empty",
 )
 
-# pipelines.train_tokenizer, on texts of six lines.
+# Flags of pipelines.train_tokenizer, on texts of six lines.
 SPM = "pipelines.train_tokenizer --corpus text --input in"
 TRAIN_TOKENIZER = (
     "--output a.bin --vocab-size 300",
@@ -96,12 +96,12 @@ TRAIN_TOKENIZER_ON = (
     "--output a.model --vocab-size 300 --character-coverage 0.97",
 )
 
-# pipelines.train_classifier.
+# Flags of pipelines.train_classifier.
 CLASSIFIER = "pipelines.train_classifier --positive good --negative bad"
 
 
 def sides(number: int) -> Setup:
-    """Write two inputs with a number of texts each."""
+    """Return a setup that writes two inputs with this number of texts each."""
     good = "".join(json.dumps({"text": f"proof {n} of a theorem"}) + "\n" for n in range(number))
     bad = "".join(json.dumps({"text": f"click {n} and win cash"}) + "\n" for n in range(number))
     return all_of(
@@ -122,7 +122,7 @@ TRAIN_CLASSIFIER = (
     "--output a.bin --corpus wudao --text-field body",
 )
 
-# pipelines.cp_wudao, on the bundled sample.
+# Flags of pipelines.cp_wudao, on the bundled sample.
 COPY = (
     "",
     "0",
@@ -146,7 +146,7 @@ TABLE = "data/g0001-*/audit/*.parquet"
 
 
 def other_metric(content: bytes) -> bytes:
-    """Return an audit table with another metric of all texts."""
+    """Return an audit table in which the metric glm.chars is 1 for every text."""
     audit = pq.read_table(io.BytesIO(content))
     index = audit.schema.get_field_index("glm.chars")
     field = audit.schema.field(index)
@@ -178,7 +178,7 @@ TABLES = (
     ("train_classifier", CLASSIFIER, sides(9), TRAIN_CLASSIFIER),
     ("cp_wudao", "pipelines.cp_wudao", copying, COPY),
 )
-"""For each table the start of its rows' names, the command, its setup, and its flags."""
+"""For each table: the prefix of its rows' names, the command, the setup, and the flags."""
 
 ROWS = (
     *(

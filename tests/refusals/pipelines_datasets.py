@@ -1,4 +1,4 @@
-"""Outputs with a dataset, perhaps a damaged one; datasets that cannot be appended to."""
+"""Outputs with a dataset, perhaps a damaged one, and datasets that cannot be appended to."""
 
 import json
 import os
@@ -29,7 +29,7 @@ APPEND = f"{RUN} --append"
 
 
 def pages(name: str, first: int, last: int, *, text: str = "") -> Setup:
-    """Return the setup of an input file with these pages."""
+    """Return the setup that writes these pages to an input file."""
     records = [page(number) for number in range(first, last)]
     return with_file(f"in/{name}", json.dumps(records, ensure_ascii=False) + text)
 
@@ -39,7 +39,7 @@ def made_with(flags: str) -> Setup:
 
 
 def later(path: str) -> Setup:
-    """Change the time of a file, and keep its bytes."""
+    """Return the setup that changes the time of a file but not its bytes."""
     return lambda folder: os.utime(folder / path, (1, 1))
 
 
@@ -67,7 +67,7 @@ OPTIONS = (
     "--filter rules:none",
     "--decontaminate bench.txt",
 )
-"""Options that affect bytes; the dataset was built without them."""
+"""Options that affect bytes, and that the dataset was built without."""
 
 SAME = "--workers 2 --max-reject-rate 0.5 --skip-unreadable --keep-segments"
 """Options that do not affect bytes."""
@@ -110,11 +110,11 @@ other_bounds = all_of(
     pages("part-2.json", 6, 9),
     with_manifest("options.quality.bounds.zh.0.bounds.min_chars", 99.0),
 )
-"""A dataset from another version, which had other bounds in a profile."""
+"""A dataset built by a version in which a profile had different bounds."""
 
 processed = made_with("--part 1/1")
 PROCESSED = {"what was mapped is": "json", "tokens that were mapped are": "tokens"}
-"""The endings of files of segments, by the start of the name of a row."""
+"""The ending of the segment files to change, by the start of a row's name."""
 
 ROWS = (
     refused(
@@ -166,7 +166,7 @@ ROWS = (
         "part: merge without one part",
         output_before="a single worker reads: .* 2 files, ",
         may_write=("data/.work/*",),
-        command=f"{RUN} --split-bytes 2k --part merge",  # else one item has both files
+        command=f"{RUN} --split-bytes 2k --part merge",  # otherwise one item has both files
         setup=after_command(
             f"{RUN} --split-bytes 2k --part 1/2", all_of(wudao, pages("part-2.json", 6, 9))
         ),

@@ -164,7 +164,7 @@ UNREADABLE = {
     "an object": '{"host": "a.org"}',
     "no address": '"page 7"',
 }
-"""The value of `url` in each record, by the name of the row."""
+"""The value of `url` in each record, by row name."""
 
 
 def addressed(value: str) -> Setup:

@@ -1,4 +1,4 @@
-"""Inputs that are missing, unreadable, badly named, or in the output."""
+"""Inputs that are missing, unreadable, badly named, or inside the output."""
 
 import os
 from pathlib import Path
@@ -77,11 +77,11 @@ COMMANDS = (
     f"{TEXT} {'n' * 101}=in",
     # Corpora of inputs.
     f"{TEXT} x=pil:in",
-    # Outputs inside of inputs.
+    # Outputs inside inputs.
     f"pipelines.text {TOKENIZER} --input in --output in/out",
     f"pipelines.text {TOKENIZER} --input 'in/**/*.json' --output in/a",
     f"pipelines.text {TOKENIZER} --input in --output in",
-    # Addresses and the hub.
+    # Addresses, including those of the hub.
     f"{TEXT} s3://me:secret@bucket/in",
     f"{TEXT} 'https://host/a.jsonl?sig=secret'",
     f"{TEXT} zip://a.jsonl::s3://bucket/b.zip",

@@ -65,7 +65,7 @@ CORPUS = CORPUS_HERE
 
 
 def own(spec: str, pages: bytes = b"one note%%another note") -> Setup:
-    """Write a corpus module with a CORPUS given by an expression, and an input."""
+    """Return a setup that writes an input, and a corpus module whose CORPUS is an expression."""
     module = OWN.replace("CORPUS_HERE", spec)
     return all_of(with_file("notes.py", module), with_file("in/a.pages", pages))
 
@@ -98,7 +98,7 @@ READING = {
 
 
 def without(module: str) -> Setup:
-    """Write a module of this name that cannot be imported."""
+    """Return a setup that writes a module of this name that cannot be imported."""
     return with_file(f"{module}.py", "raise ImportError('it is broken')\n")
 
 
@@ -112,7 +112,7 @@ LIBRARIES = {
 
 
 def with_a_line(module: str) -> Setup:
-    """Edit a module."""
+    """Return a setup that adds a line to a module."""
     return edited(module, lambda content: content + b"# edited\n")
 
 
@@ -121,7 +121,7 @@ own_dataset = after_command(MADE, own("spec()"))
 
 
 def being_written(folder: Path) -> None:
-    """Lock the dataset, as another process that writes it does."""
+    """Lock the dataset as if another process were writing it."""
     (folder / "data").mkdir(exist_ok=True)
     held = os.open(folder / "data" / ".lock", os.O_RDWR | os.O_CREAT)  # until this process ends
     fcntl.flock(held, fcntl.LOCK_EX)

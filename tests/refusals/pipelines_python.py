@@ -1,4 +1,4 @@
-"""Invalid calls from Python; the golden row `called` has more."""
+"""Invalid calls from Python; the golden row `called` contains more."""
 
 from tests.refusals.refusal import in_python
 from tests.refusals.setups import lines
@@ -13,7 +13,7 @@ BUILD = (
     "languages=['zh,en', 'ja']",
     "tokenizer=object",
 )
-"""Keywords of pipelines.build for wudao."""
+"""Arguments of pipelines.build for wudao."""
 
 ROWS = (
     *(

@@ -57,7 +57,7 @@ rules = all_of(lines, with_file("mine.py", RULES))
 
 
 def lid() -> bytes:
-    """Return the installed language model."""
+    """Return the bytes of the installed language model."""
     return installed_model().read_bytes()
 
 
@@ -67,11 +67,11 @@ def model(content: bytes) -> Setup:
 
 DIMENSIONS, LOSS, KIND, BUCKETS, LONGEST = 8, 32, 36, 40, 48
 LABELS = 72
-"""Offsets of these numbers in a fastText model."""
+"""The offsets of these numbers in a fastText model."""
 
 
 def patched(changes: Mapping[int, int]) -> Setup:
-    """Return the setup of the language model with other numbers at some offsets."""
+    """Return the setup that writes the language model with changed numbers at some offsets."""
 
     def fill(folder: Path) -> None:
         content = bytearray(lid())

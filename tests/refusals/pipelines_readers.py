@@ -1,4 +1,4 @@
-"""Files that are damaged, or in another format than their names say."""
+"""Files that are damaged, or in a format that their names do not say."""
 
 import bz2
 import gzip
@@ -32,7 +32,7 @@ def wudao(content: bytes | str) -> Setup:
 
 @cache
 def table(**columns: str) -> bytes:
-    """Return a Parquet file with six rows in three groups, and columns of these names."""
+    """Return a Parquet file with columns of these names and six rows in three groups."""
     written = io.BytesIO()
     texts = [page(number)["content"] for number in range(6)]
     pq.write_table(pa.table({name: texts for name in columns.values()}), written, row_group_size=2)
@@ -40,7 +40,7 @@ def table(**columns: str) -> bytes:
 
 
 def long_row() -> bytes:
-    """Return a Parquet file with 300 short rows and a long one."""
+    """Return a Parquet file with 300 short rows and one long row."""
     written = io.BytesIO()
     pq.write_table(
         pa.table({"text": ["A short text in a few words."] * 300 + ["x" * 99_999]}), written
@@ -49,7 +49,7 @@ def long_row() -> bytes:
 
 
 def null_rows() -> bytes:
-    """Return a Parquet file with two rows without a text."""
+    """Return a Parquet file with two rows that lack a text."""
     written = io.BytesIO()
     pq.write_table(pa.table({"text": pa.nulls(2, pa.string()), "id": ["a", "b"]}), written)
     return written.getvalue()
@@ -60,7 +60,7 @@ def parquet(content: bytes) -> Setup:
 
 
 def some_broken(of: int) -> bytes:
-    """Return a number of lines, the last of which is invalid."""
+    """Return this number of lines, the last of which is invalid."""
     lines = LINES.encode().splitlines(keepends=True)
     return b"".join([*(lines * of)[: of - 1], BAD])
 
@@ -115,7 +115,7 @@ FIRST = {
     "one of two files is good": {"a": BODY * 5000, "b": '{"text": "good"}\n'},
     "one is empty": {"a": '{"text": ""}\n'},
 }
-"""The records of some files, by the name of the row; a run checks the first records."""
+"""The records of some files, by row name; a run first checks these records."""
 
 DRIFT = {
     "another field": all_of(text("a.jsonl", LINES), text("b.jsonl", TITLED * 3)),
@@ -124,7 +124,7 @@ DRIFT = {
     "a comment": text("a.jsonl", LINES + "// of May\n" * 3),
     "rows without a text": all_of(text("b.jsonl", LINES), parquet(null_rows())),
 }
-"""Files with some invalid records."""
+"""Files that contain some invalid records."""
 
 SHAPES = {
     "columns of pandas": text("a.json", '{"text": {"0": "one text", "1": "another"}}'),
@@ -132,10 +132,10 @@ SHAPES = {
     "texts by their names": text("a.json", '{"a.txt": "one text", "b.txt": "another"}'),
     "a field of few records": text("a.jsonl", '{"a": 1}\n' * 3 + '{"a": 1, "note": "a text"}\n'),
 }
-"""Files of records in another format, none of which can be read."""
+"""Files of records in a foreign format, none of which can be read."""
 
 FIELDS = {"sumary": TITLED, "meta": INNER}
-"""A record without the text field, by the value of --text-field."""
+"""A record that lacks the text field, by the value of --text-field."""
 
 
 LACKING = {
@@ -144,7 +144,7 @@ LACKING = {
     "--id-field key": '{"text": "a", "id": 1}\n',
     "--id-field key --max-reject-rate 1": '{"body": "a"}\n{"text": "a"}\n',
 }
-"""A record without the field that the flags name, by the flags."""
+"""A record that lacks the field that the flags name, by the flags."""
 
 
 def files(contents: Mapping[str, str]) -> Setup:
@@ -158,7 +158,7 @@ ARCHIVES = {
     "zstd": b"\x28\xb5\x2f\xfd\x00",
     "bzip2": bz2.compress(b"[]"),
 }
-"""The first bytes of archives, by their kind."""
+"""The first bytes of archives, by kind of archive."""
 
 ROWS = (
     *(

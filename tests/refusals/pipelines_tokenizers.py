@@ -24,7 +24,7 @@ SPECIAL = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
 
 @cache
 def byte_level() -> str:
-    """Return the JSON of a byte-level model with two merges and two special tokens."""
+    """Return the JSON of a byte-level model that has two merges and two special tokens."""
     pieces = sorted(pre_tokenizers.ByteLevel.alphabet())
     vocabulary = {piece: number for number, piece in enumerate([*pieces, "th", "the"])}
     library = tokenizers.Tokenizer(models.BPE(vocabulary, [("t", "h"), ("th", "e")]))
@@ -35,7 +35,7 @@ def byte_level() -> str:
 
 
 def bert(words: list[str]) -> str:
-    """Return the JSON of a model of whole words."""
+    """Return the JSON of a model whose pieces are whole words."""
     vocabulary = {word: number for number, word in enumerate(words)}
     library = tokenizers.Tokenizer(models.WordLevel(vocabulary, unk_token="[UNK]"))
     library.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
@@ -43,7 +43,7 @@ def bert(words: list[str]) -> str:
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> Setup:
-    """Return the setup of the byte-level model with a change in its JSON."""
+    """Return the setup that writes the byte-level model with a change to its JSON."""
 
     def fill(folder: Path) -> None:
         description = json.loads(byte_level())
@@ -54,7 +54,7 @@ def changed(change: Callable[[dict[str, Any]], object]) -> Setup:
 
 
 def numbered(**ids: int) -> Setup:
-    """Return the setup of the byte-level model with other ids of some pieces."""
+    """Return the setup that writes the byte-level model with new ids for some pieces."""
     return changed(lambda description: description["model"]["vocab"].update(ids))
 
 
@@ -134,7 +134,7 @@ ENDS = {
         ),
     ),
 }
-"""The values of --tokenizer and --eos, and the setup."""
+"""The values of --tokenizer and --eos, and the setup, by row name."""
 
 VOCABULARIES = {
     "vocab: two special tokens missing": bert_lines("[PAD]\n[CLS]\n[SEP]\na\n"),
@@ -174,7 +174,7 @@ OF_ANY_KIND = {
     "merges: a vocabulary that is no JSON": ("tiktoken:merges.txt", gpt2("t h\n", "x")),
     "merges: in another order": ("tiktoken:merges.txt", gpt2("t h\n", '{"t": 0, "h": 1}')),
 }
-"""The value of --tokenizer, and the setup."""
+"""The value of --tokenizer, and the setup, by row name."""
 
 _WARNED = {
     **dict.fromkeys(
@@ -188,7 +188,7 @@ _WARNED = {
     ),
     "json: two pieces of one id": "is not used",
 }
-"""The output before the message, where there is some."""
+"""The output before the message, by row name, for the rows that have one."""
 
 ROWS = (
     *(

@@ -1,4 +1,4 @@
-"""Transforms with invalid arguments or inputs, and pipelines that fail as they run."""
+"""Transforms with invalid arguments or inputs, and pipelines that fail while they run."""
 
 from tests.refusals.pipelines_tokenizers import changed
 from tests.refusals.refusal import in_python

@@ -1,4 +1,4 @@
-"""Runs a row of the table, and checks the outcome."""
+"""Runs a row of the table of refusals, and checks the outcome."""
 
 import hashlib
 import re
@@ -13,7 +13,7 @@ from tests.refusals.messages import message_pattern
 from tests.refusals.refusal import Accepted, Refusal
 
 LOCKS = "*.lock"
-"""Files that any command may write: locks, which are empty and remain."""
+"""A pattern of files that any command may write: locks, which are empty and remain."""
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Done:
 
 
 def check(row: Refusal, folder: Path) -> None:
-    """Run a row in its own folder; check its exit code, output and files."""
+    """Run a row in its own folder, and check the exit code, the output and the files."""
     folder.mkdir()
     row.setup(folder)
     before = content_hashes(folder)
@@ -45,7 +45,7 @@ def check(row: Refusal, folder: Path) -> None:
 
 
 def _check_message(row: Refusal, done: Done) -> None:
-    """Check that the last paragraph is the message of the row, and the output before it."""
+    """Check that the output ends with the row's message, and that the text before is expected."""
     rest, paragraph = _last_paragraph(done.err)
     if row.program:
         assert paragraph.startswith(f"{row.program}: "), done.err
@@ -64,7 +64,7 @@ def paragraph_of(done: Done) -> str:
 
 
 def _last_paragraph(text: str) -> tuple[str, str]:
-    """Split off the last paragraph, whose lines after the first are indented."""
+    """Split off the last paragraph, in which all lines after the first are indented."""
     start = [found.start() for found in re.finditer(r"(?m)^(?=\S)", text)]
     return (text[: start[-1]], text[start[-1] :]) if start else (text, "")
 
@@ -74,7 +74,7 @@ def _folded(text: str) -> str:
 
 
 def content_hashes(folder: Path) -> Mapping[str, str]:
-    """Return a hash of each file and folder below a folder, by path."""
+    """Return a hash of every file and folder below a folder, by path."""
     return {path.relative_to(folder).as_posix(): _content(path) for path in folder.rglob("*")}
 
 

@@ -1,4 +1,4 @@
-"""Setups of rows: functions that fill a folder with inputs, datasets and broken files."""
+"""Setups of rows: functions that fill a folder with inputs, datasets and damaged files."""
 
 import atexit
 import fcntl
@@ -18,13 +18,13 @@ from tests.refusals.runner import content_hashes, run
 
 MODEL = ROOT / "pipelines" / "sample" / "sample.model"
 TOKENIZER = f"--tokenizer sentencepiece:{MODEL}"
-"""The flag of a valid tokenizer."""
+"""The flag that selects a valid tokenizer."""
 
 Setup = Callable[[Path], object]
 
 
 def all_of(*setups: Setup) -> Setup:
-    """Return a setup that applies several, one after the other."""
+    """Return a setup that applies several setups, one after the other."""
 
     def fill(folder: Path) -> None:
         for setup in setups:
@@ -34,7 +34,7 @@ def all_of(*setups: Setup) -> Setup:
 
 
 def with_file(path: str, content: str | bytes = "") -> Setup:
-    """Return the setup of a file; a text is written as UTF-8."""
+    """Return the setup that writes a file; text is encoded as UTF-8."""
 
     def fill(folder: Path) -> None:
         file = folder / path
@@ -45,7 +45,7 @@ def with_file(path: str, content: str | bytes = "") -> Setup:
 
 
 def page(number: int) -> dict[str, Any]:
-    """Return a record in WuDao's format, long enough to be kept."""
+    """Return a record in WuDao's format that is long enough to be kept."""
     text = f"第{number}号工坊的老师傅每天清晨打开木门，先给炉子添上炭火，再把昨夜泡好的竹篾取出来。"
     more = f"他说，编号{number}的篮子要编三天，一天起底，一天收边，一天打磨，急不得。"
     return {"id": number, "title": f"工坊{number}", "dataType": "手艺", "content": text + more * 3}
@@ -63,12 +63,12 @@ lines = with_file("in/part-1.jsonl", LINES)
 
 
 def made_once(folder: Path, name: str, make: Setup) -> Path:
-    """Return the folder of a setup that is applied once in a session, for all test processes.
+    """Return the folder that a setup has filled, once per session for all test processes.
 
     Args:
         folder: The folder of a row, below the session's folder.
         name: A name for the setup.
-        make: The setup.
+        make: The setup that fills it.
     """
     sessions = [path for path in folder.parents if re.fullmatch(r"pytest-\d+", path.name)]
     made = (sessions[0] if sessions else _temporary_folder()) / f"refusals-{name}"
@@ -84,7 +84,7 @@ def made_once(folder: Path, name: str, make: Setup) -> Path:
 
 
 def copy_of(name: str, make: Setup, *parts: str) -> Setup:
-    """Return a setup that copies some files and folders from one that `made_once` made."""
+    """Return a setup that copies parts of a folder that `made_once` fills."""
 
     def fill(folder: Path) -> None:
         made = made_once(folder, name, make)
@@ -108,13 +108,13 @@ def _temporary_folder() -> Path:
 
 
 def run_command(folder: Path, command: str) -> None:
-    """Run a command that must succeed."""
+    """Run a command, and check that it succeeds."""
     done = run(Refusal(name="setup", command=command, message=""), folder)
     assert done.code == 0, f"{command}\n{done.err}"
 
 
 def after_command(command: str, setup: Setup) -> Setup:
-    """Return the setup that a command makes of another setup; the command runs once."""
+    """Return a setup that copies the results of a command, which runs once, in a setup's folder."""
 
     def make(folder: Path) -> None:
         setup(folder)
@@ -123,7 +123,7 @@ def after_command(command: str, setup: Setup) -> Setup:
     def fill(folder: Path) -> None:
         made = made_once(folder, _name(command, setup), make)
         shutil.copytree(made, folder, symlinks=True, dirs_exist_ok=True)
-        inputs = folder / "data" / "inputs.json"  # the input files have moved, too
+        inputs = folder / "data" / "inputs.json"  # the input files have moved as well
         if inputs.exists():
             inputs.write_text(inputs.read_text().replace(f"{made}/", f"{folder}/"))
 
@@ -132,7 +132,7 @@ def after_command(command: str, setup: Setup) -> Setup:
 
 @cache
 def _name(command: str, setup: Setup) -> str:
-    """Return a name for the setup of a command, the same in all processes."""
+    """Return a name for a command and its setup that is the same in all processes."""
     with tempfile.TemporaryDirectory() as folder:
         setup(Path(folder))
         started = {

@@ -1,4 +1,4 @@
-"""Setups of datasets, most of them damaged, which the commands themselves build."""
+"""Setups of datasets, most of them damaged, which the product's commands build."""
 
 import json
 import random
@@ -67,11 +67,12 @@ def _make_grown(folder: Path) -> None:
 
 
 first = copy_of("first", _make_first, "data")
-"""`data` with one generation: docs and notes, each in two shards, with validation."""
+"""`data`, with one generation: docs and notes, each in two shards, with validation."""
 corpus = copy_of("first", _make_first, "docs", "more", "tok.model")
-"""The inputs of these datasets, and their tokenizer."""
+"""The inputs and the tokenizer of these datasets."""
 dataset = copy_of("grown", _make_grown, "data")
-"""`data` with two generations, the second with the source `new`, and a removal: manifest 3."""
+"""`data`, with manifest 3: two generations, of which the second has the source `new`, and a
+removal."""
 
 
 def _make_other(folder: Path) -> None:
@@ -89,15 +90,15 @@ def _made(words: str) -> Setup:
 
 
 another = copy_of("other", _make_other, "disk")
-"""`disk`, a dataset of another lineage, in four shards."""
+"""`disk`, a dataset of a different lineage, in four shards."""
 placed = copy_of("placed", _made("place data --to disk"), "disk")
 """`disk`, a copy of `data` written by `place`."""
 exported = copy_of("exported", _made("export data --to numpy --source docs --output out"), "out")
-"""`out`, an export of the source docs of `data` for NumPy."""
+"""`out`, an export of `data`'s source docs for NumPy."""
 
 
 def all_links(folder: Path) -> None:
-    """Replace all files of `data` by links, as in a cache."""
+    """Replace all files of `data` by links, as a cache has them."""
     (folder / "data").rename(folder / "store")
     for path in sorted((folder / "store").rglob("*")):
         if path.is_file():
@@ -107,14 +108,14 @@ def all_links(folder: Path) -> None:
 
 
 def manifest(folder: Path) -> None:
-    """Write `data` with only the manifest of `dataset`."""
+    """Write a folder `data` with only the manifest of `dataset`."""
     made = made_once(folder, "grown", _make_grown)
     (folder / "data").mkdir()
     shutil.copy(made / "data/manifest.json", folder / "data")
 
 
 def find_one(folder: Path, pattern: str) -> Path:
-    """Return the only path that a pattern matches."""
+    """Return the only path that matches a pattern."""
     paths = sorted(folder.glob(pattern))
     assert len(paths) == 1, f"{pattern}: {paths}"
     return paths[0]
@@ -125,7 +126,7 @@ def with_json(path: str, value: Any) -> Setup:
 
 
 def as_link(pattern: str) -> Setup:
-    """Replace a file or folder by a link to `away`, next to the dataset."""
+    """Return a setup that replaces a file or folder by a link to `away`, next to the dataset."""
 
     def setup(folder: Path) -> None:
         path = find_one(folder, pattern)
@@ -136,7 +137,7 @@ def as_link(pattern: str) -> Setup:
 
 
 def edited(pattern: str, change: Callable[[bytes], bytes]) -> Setup:
-    """Change the bytes of a file."""
+    """Return a setup that changes the bytes of a file."""
 
     def setup(folder: Path) -> None:
         path = find_one(folder, pattern)
@@ -146,12 +147,12 @@ def edited(pattern: str, change: Callable[[bytes], bytes]) -> Setup:
 
 
 def cut(pattern: str, number: int = 2) -> Setup:
-    """Cut the last bytes off a file."""
+    """Return a setup that cuts the last bytes off a file."""
     return edited(pattern, lambda content: content[:-number])
 
 
 def overwritten(pattern: str, at: int, value: bytes) -> Setup:
-    """Overwrite bytes of a file at an offset; a negative one counts from the end."""
+    """Return a setup that overwrites bytes at an offset, which counts from the end if negative."""
 
     def change(content: bytes) -> bytes:
         begin = at if at >= 0 else len(content) + at
@@ -161,16 +162,16 @@ def overwritten(pattern: str, at: int, value: bytes) -> Setup:
 
 
 def missing(pattern: str) -> Setup:
-    """Delete a file."""
+    """Return a setup that deletes a file."""
     return lambda folder: find_one(folder, pattern).unlink()
 
 
 ABSENT = object()
-"""A value that stands for deleting the key."""
+"""A value that means that the key is deleted."""
 
 
 def changed(value: Any, path: str, new: Any) -> Any:
-    """Return a JSON value with another value at a path such as `a.0.b`."""
+    """Return a JSON value after replacing the value at a path such as `a.0.b`."""
     *above, last = [int(part) if part.isdigit() else part for part in path.split(".")]
     holder = value
     for part in above:
@@ -185,7 +186,7 @@ def changed(value: Any, path: str, new: Any) -> Any:
 
 
 def json_changed(pattern: str, path: str, new: Any) -> Setup:
-    """Change a value in a JSON file."""
+    """Return a setup that changes a value in a JSON file."""
 
     def change(content: bytes) -> bytes:
         return json.dumps(changed(json.loads(content), path, new)).encode()
@@ -194,12 +195,12 @@ def json_changed(pattern: str, path: str, new: Any) -> Setup:
 
 
 def with_manifest(path: str, new: Any, *more: Any, data: str = "data") -> Setup:
-    """Change values in a manifest, and its sha256 to match.
+    """Return a setup that changes values in a manifest, and its sha256 to match.
 
     Args:
         path: The path of a value, such as `a.0.b`.
         new: The new value; ABSENT deletes it.
-        more: More paths and values.
+        more: Further paths and values, in turn.
         data: The folder of the dataset.
     """
 
@@ -214,7 +215,7 @@ def with_manifest(path: str, new: Any, *more: Any, data: str = "data") -> Setup:
 
 
 def with_checksum(pattern: str, change: Callable[[bytes], bytes]) -> Setup:
-    """Change the bytes of a file, and its size and checksum in the manifest."""
+    """Return a setup that changes a file's bytes, and its size and checksum in the manifest."""
 
     def setup(folder: Path) -> None:
         edited(pattern, change)(folder)
@@ -229,7 +230,7 @@ def with_checksum(pattern: str, change: Callable[[bytes], bytes]) -> Setup:
 
 
 def _place_in(value: Any, path: str, where: str = "") -> str:
-    """Return the path in a manifest of a file's entry; "" if there is none."""
+    """Return the path, inside a manifest, of a file's entry; "" if there is none."""
     stem, _, suffix = path.rpartition(".")
     if isinstance(value, dict) and value.get("path") == path and "crc32c" in value:
         return where
@@ -251,7 +252,7 @@ def rows_changed(
     batches: int = 1,
     setup: Callable[[str, Callable[[bytes], bytes]], Setup] = with_checksum,
 ) -> Setup:
-    """Change the rows of an Arrow file, and its size and checksum in the manifest."""
+    """Return a setup that changes an Arrow file's rows, and the file's entry in the manifest."""
 
     def changed_bytes(content: bytes) -> bytes:
         table = change(pa.ipc.open_file(content).read_all()).combine_chunks()
@@ -265,7 +266,7 @@ def rows_changed(
 
 
 def cell_changed(pattern: str, column: str, row: int, value: Any, **how: Any) -> Setup:
-    """Change a value in a column of an Arrow file; a function gets the present value."""
+    """Return a setup that changes one cell of an Arrow file; a function gets the old value."""
 
     def change(table: pa.Table) -> pa.Table:
         values = table[column].to_pylist()

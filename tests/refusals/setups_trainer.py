@@ -46,18 +46,18 @@ def _make_trained(folder: Path) -> None:
 
 
 def lines(path: str, items: Sequence[Any]) -> Setup:
-    """Return the setup of a file of JSON lines."""
+    """Return the setup that writes a file of JSON lines."""
     return with_file(path, "".join(f"{json.dumps(item)}\n" for item in items))
 
 
 ready = copy_of("trained", _make_trained, "data", "model.json", "gpt2.json", "tok.model")
-"""`data`, its tokenizer, and the `model.json` and `gpt2.json` of small models."""
+"""`data`, the tokenizer, and the `model.json` and `gpt2.json` of small models."""
 trained, causal, glm, gpt2, reference = (
     all_of(ready, copy_of("trained", _make_trained, name))
     for name in ("run", "causal", "glm", "gpt2", "reference")
 )
-"""`ready`, and: `run` with the checkpoints step-2 and step-4 of a GLM; `causal` with step-2 of a
-model without block positions; the exports `glm` (safetensors) and `gpt2` (hf); `reference`, in the
-format of THUDM/GLM."""
+"""`ready` with one more folder: `run`, with the checkpoints step-2 and step-4 of a GLM; `causal`,
+with step-2 of a model without block positions; the exports `glm` (safetensors) and `gpt2` (hf); or
+`reference`, in the format of THUDM/GLM."""
 tuned = all_of(trained, copy_of("trained", _make_trained, "tuned"))
-"""`trained`, and the fine-tuned `tuned`."""
+"""`trained` with the fine-tuned model `tuned`."""

@@ -1,4 +1,4 @@
-"""Command lines of `python -m shards` and of the console script."""
+"""Command lines of `python -m shards`, and of the console script."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +25,7 @@ def _row(command: str, setup: Setup = dataset, **more: Any) -> Refusal:
 
 _NODE = r"^node 0 of 1: the whole corpus$"
 _SAID = {"compact": "", "remove": r"^data: 1 document of ", "place": _NODE}
-"""The output of commands that are refused before they write."""
+"""The output, up to the refusal, of commands that are refused before they write."""
 
 
 _OF_NAMES = {
@@ -44,7 +44,7 @@ _PLACED = (
 _PLACED_WITH = {
     "place data --to disk": all_of(dataset, another),
 }
-"""Commands that are refused after they print the share of the node."""
+"""Commands that are refused after they print the node's share."""
 
 _TAKEN: Mapping[str, tuple[str, Setup]] = {
     "inspect data --doc 131": (r"document 131 of 132 \(train\)", dataset),
@@ -53,16 +53,16 @@ _TAKEN: Mapping[str, tuple[str, Setup]] = {
         r" 6 already there",
         all_of(dataset, exported),
     ),
-    # A dataset may consist of links, as a cache does.
+    # A dataset may consist of links, as in a cache.
     "verify data": (r"MB/s: ok$", all_of(dataset, all_links)),
     "place data --check": (r"no problems", all_of(dataset, all_links)),
     "place data --to copy": (r"bytes copied to copy", all_of(dataset, all_links)),
 }
-"""Commands at a bound that are accepted; golden rows have more of them."""
+"""Commands with a value at its bound, which are accepted; golden rows contain more."""
 
 
 def _link_out(path: str) -> Setup:
-    """Write a link to a folder next to the dataset."""
+    """Return a setup that writes a link to a folder next to the dataset."""
 
     def setup(folder: Path) -> None:
         (folder / "away").mkdir()

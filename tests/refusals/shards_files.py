@@ -30,7 +30,7 @@ _ENTRY = "generations.0.sources.notes.shards.0"
 _VOCABULARY = "data/vocabulary-*.arrow"
 _FEWER = rows_changed(_VOCABULARY, lambda table: table.slice(1))
 _ENDLESS = with_checksum(_BIN, lambda content: content[:-2] + b"\x05\0")
-"""A last document without an end token."""
+"""A setup in which the last document has no end token."""
 _SHORT = with_checksum(_IDX, lambda content: content[:33])
 _LONGER = with_checksum(_IDX, lambda content: content + b"\0")
 _LATER = cell_changed(_ARROW, "offset", 1, lambda offset: offset + 1)
@@ -44,12 +44,12 @@ def _row(name: str, *setups: Setup, command: str = _SHOW) -> Refusal:
 
 
 def _index(at: int, value: bytes) -> Setup:
-    """Change bytes of an index at an offset."""
+    """Return a setup that changes bytes of an index at an offset."""
     return with_checksum(_IDX, lambda content: content[:at] + value + content[at + len(value) :])
 
 
 def _begun_with(token: int) -> Setup:
-    """Change the first token of a shard."""
+    """Return a setup that changes the first token of a shard."""
     return with_checksum(_BIN, lambda content: token.to_bytes(2, "little") + content[2:])
 
 
@@ -62,7 +62,7 @@ def _twice(table: pa.Table) -> pa.Table:
 
 
 def _prompted(but: int) -> Setup:
-    """Make all of the first document its prompt, except some tokens at its end."""
+    """Return a setup that makes a prompt of the first document except its last `but` tokens."""
 
     def change(table: pa.Table) -> pa.Table:
         prompts = [table["tokens"][0].as_py() - but, *table["prompt_tokens"].to_pylist()[1:]]
@@ -170,7 +170,7 @@ _FOUND = (
     ("a vocabulary of fewer tokens", r"-\w{8}\.arrow has 383 rows, 384 expected", _FEWER),
     ("a removal of fewer documents", r"removes 1 documents, the manifest says 2", _REMOVED),
 )
-"""The problems that `verify` finds, with exit code 1: name, output and setup."""
+"""The problems that `verify` finds, with exit code 1: row name, output and setup."""
 
 _SOUND = {
     "nothing is wrong": dataset,

@@ -1,4 +1,4 @@
-"""Invalid manifests, most of them with the right sha256."""
+"""Invalid manifests, most of them with a correct sha256."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ _SHARD = f"{_GENERATION}.sources.docs.shards.0"
 _AUDIT = f"{_GENERATION}.audit.0"
 
 _FIELDS = (
-    # Missing and unknown keys, and types.
+    # Missing and unknown keys, and wrong types.
     ("lineage", ABSENT),
     ("colour", "red"),
     ("number", "3"),
@@ -74,7 +74,7 @@ _FIELDS = (
     (f"{_GENERATION}.accounting.docs.odd", "x"),
     (f"{_GENERATION}.accounting.docs.odd", {"a": -1}),
 )
-"""Paths and values."""
+"""Paths in a manifest, and invalid values."""
 
 _TAKEN: Sequence[Sequence[Any]] = (
     (
@@ -91,7 +91,7 @@ _TAKEN: Sequence[Sequence[Any]] = (
     ),
     ("options.shards", None, "removals", ABSENT),
 )
-"""Paths and values at their bounds, which are accepted."""
+"""Paths in a manifest, and values at their bounds, which are accepted."""
 
 
 def _shown(value: Any) -> str:

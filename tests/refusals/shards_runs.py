@@ -1,4 +1,4 @@
-"""Options that decide the samples of a training run, given to `trace` and in Python."""
+"""Options that decide a training run's samples, given to `trace` or in Python."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -53,7 +53,7 @@ _DRAWN: Mapping[str, Setup] = {
     "--data data:docs=1 data:notes=0": first,
     "--data data --data-from 1 data:docs": first,
 }
-"""Flags at a bound that are accepted."""
+"""Flags with a value at its bound, which are accepted, and the setup."""
 
 _RUN: dict[str, Any] = {
     "mixes": [{"start": 0, "data": ["data"]}],
@@ -67,7 +67,7 @@ _SAVED = {
     "a mix that begins late": {"mixes": [{"start": 3, "data": ["data"]}]},
     "an empty batch": {"batches": [{"step": 0, "size": 0}]},
 }
-"""Faults in the saved options of a run, by name."""
+"""Faults in the saved options of a run, by row name."""
 
 _PREPARED = """
 import shards
@@ -107,7 +107,7 @@ _WRONG = (
     "shards.SequentialSampler(s, window=w, max_windows=5).draw([-1, 0])",
     "shards.SequentialSampler(s, window=w, max_windows=5).draw([0, 5])",
 )
-"""Lines that raise another error than UserError."""
+"""Lines of Python that raise an error that is not a UserError."""
 
 _WRITING = """
 import numpy as np, pyarrow as pa, shards

@@ -1,4 +1,4 @@
-"""The rows of the table, module by module."""
+"""The rows of the table of refusals, module by module."""
 
 import importlib
 import pkgutil
@@ -11,13 +11,13 @@ WINGS = ("pipelines_", "shards_", "trainer_")
 
 
 def modules() -> Sequence[str]:
-    """Return the names of the modules in this folder that have rows."""
+    """Return the names of the modules of this folder that have rows."""
     found = pkgutil.iter_modules([str(Path(__file__).parent)])
     return sorted(module.name for module in found if module.name.startswith(WINGS))
 
 
 def rows_of(module: str) -> Sequence[Refusal]:
-    """Return the rows of a module, its ROWS."""
+    """Return a module's ROWS."""
     rows: Sequence[Refusal] = importlib.import_module(f"tests.refusals.{module}").ROWS
     return rows
 

@@ -1,4 +1,4 @@
-"""Each row of the table, in its own folder."""
+"""Every row of the table is refused or accepted as expected, each in its own folder."""
 
 from collections import Counter
 from pathlib import Path

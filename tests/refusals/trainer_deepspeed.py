@@ -1,4 +1,4 @@
-"""Invalid keys and values in DeepSpeed's JSON, and batch sizes that do not fit it."""
+"""Invalid keys and values in DeepSpeed's JSON, and batch sizes that contradict it."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ _VALUES = (
     ("train_batch_size", True),
     (_ZERO, 2),
 )
-"""Paths and values."""
+"""Paths in DeepSpeed's JSON, and invalid values."""
 
 _PLACES = (
     "scheduler",
@@ -35,7 +35,7 @@ _PLACES = (
     "pipeline",
     "checkpoint",
 )
-"""Keys of DeepSpeed that the trainer sets itself."""
+"""Keys of DeepSpeed's JSON that the trainer sets itself."""
 
 _KEYS = (
     _row("an unknown key", {"foo": 1}),

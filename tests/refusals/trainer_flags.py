@@ -1,4 +1,4 @@
-"""Command lines of the trainer that are refused before the data are read."""
+"""Command lines of the trainer that are refused before any data are read."""
 
 from typing import Any
 
@@ -36,7 +36,7 @@ _COMMANDS = (
     "trainer.train --data hf:words --model tiny --batch-size 4",
     "trainer.train --model tiny --batch-size 4",
     "trainer.train --model tiny --data data",
-    # When it ends.
+    # Flags about the end of a run.
     f"{_TRAIN} --epochs 1",
     f"{_TRAIN} --max-tokens 9 --epochs 1",
     f"{_BASE} --epochs 0",
@@ -54,7 +54,7 @@ _COMMANDS = (
     f"{_TUNE} --loss hing",
     f"{_TUNE} --deepspeed qqqq",
     _TUNE.replace("prompted", "tnew"),
-    # Writing.
+    # Generating text.
     "trainer.generate run x --temperature -1",
     "trainer.generate run x --top-p 1.5",
     "trainer.generate run x --top-p -0.1",
@@ -63,7 +63,7 @@ _COMMANDS = (
     "trainer.generate run",
     "trainer.generate run x --samples 2",
     "trainer.generate run x --prompts gone",
-    # Exports, plots, tasks.
+    # Exports, plots and tasks.
     "trainer.export run --output out --to safetensors --vocabulary 5",
     "trainer.plot gone",
     "trainer.evaluate run --length 9",
@@ -92,7 +92,7 @@ _NUMBERS = (
     ("--weight-decay", ("-0.1",)),
     ("--warmup", ("-1",)),
 )
-"""Flags of training, and invalid values."""
+"""Flags of training, and invalid values for each."""
 
 _BOUNDS = (
     "--dropout 0 --betas 0 0.999 --eps 1e-30 --weight-decay 0 --decay-steps 1 --micro-batch 1"
@@ -101,7 +101,7 @@ _BOUNDS = (
     "--dropout 0.99 --betas 0.9999 0 --save-every epoch --eval-every epoch --lr-floor 1 --warmup 8"
     " --follow --slack 0",
 )
-"""Flags at their bounds, which are accepted; then the data are missing."""
+"""Flags with values at their bounds, which are accepted; the run then fails for lack of data."""
 
 _OF_TEXTS = ("--beams 4", "--max-answer 5", "--by-loss")
 
@@ -119,7 +119,7 @@ _FILES = (
     r'{"x": "\ud800"}',
     '{"num_layers": 2, "num_layers": 3}',
 )
-"""The content of model.json."""
+"""Invalid contents of model.json."""
 
 _SHAPES = (
     ("colour", 1),
@@ -134,7 +134,7 @@ _SHAPES = (
     ("layernorm_eps", 1),
     ("init_std", 1000),
 )
-"""Keys of model.json, and invalid values."""
+"""Keys of model.json, and an invalid value for each."""
 
 _AT_BOUNDS = {
     "num_layers": 2**24,
@@ -159,14 +159,14 @@ _LAUNCHERS = (
     {"OMPI_COMM_WORLD_SIZE": "4"},
     {"PMI_SIZE": "4"},
 )
-"""Environment variables of launchers, from which some are missing."""
+"""Environment variables of launchers, some of which are missing or invalid."""
 
 _ALONE: tuple[dict[str, str], ...] = (
     {"SLURM_STEP_NUM_TASKS": "1", "SLURM_NTASKS": "4"},
     {"RANK": "0", "WORLD_SIZE": "1"},
     {"WORLD_SIZE": "1"},
 )
-"""Variables of a single process, which are accepted; then the data are missing."""
+"""Variables of a single process, which are accepted; the run then fails for lack of data."""
 
 
 def _row(command: str, setup: Setup = no_files, name: str = "") -> Refusal:

@@ -1,4 +1,4 @@
-"""Training runs that cannot start: unfit data or models, other or damaged checkpoints."""
+"""Training runs that cannot start: unfit data or models, and unfit or damaged checkpoints."""
 
 import shutil
 from contextlib import ExitStack
@@ -22,7 +22,7 @@ from tests.refusals.setups_trainer import SHAPE, ready, trained, tuned
 _TRAIN = "trainer.train --data data --model model.json --max-steps 4 --batch-size 4"
 _AGAIN = f"{_TRAIN} --log-every 1 --save-every 2 --save run"
 _ALONE = f"{_TRAIN} --resume run/step-4 --save out"
-"""A command that resumes from the last checkpoint only."""
+"""A command that can resume only from step-4, the last checkpoint."""
 
 
 def _row(name: str, command: str, setup: Setup) -> Refusal:
@@ -87,7 +87,7 @@ def _unfinished(folder: Path) -> None:
 
 
 def _being_written(folder: Path) -> None:
-    """Lock the run until this process ends, as another process that trains it does."""
+    """Lock the run until this process ends, as if another process were training it."""
     _HELD.enter_context(lock_dir(folder / "run"))
 
 
@@ -109,7 +109,7 @@ _STATE = (
     ("loader.position", 2**62),
     ("loader.shards", []),
 )
-"""Paths in the state of a run, and invalid values."""
+"""Paths in a run's state, and invalid values."""
 
 _LISTED = (
     ("step", -1),
@@ -124,7 +124,7 @@ _LISTED = (
     ("files", []),
     ("colour", 1),
 )
-"""Paths in the list of a checkpoint's files, and invalid values."""
+"""Paths in a checkpoint's list of files, and invalid values."""
 
 _FILE = "run/step-4/mp_rank_00_model_states.pt"
 _DAMAGE = {

@@ -71,7 +71,7 @@ _ALPACA = [
     {"instruction": f"say {word}", "input": "", "output": f" the {word}"}
     for word in ("sea", "road")
 ]
-"""Examples in the format of most published instructions."""
+"""Examples in the format of most published instruction datasets."""
 _GOOD = {"prompt": "the sea", "answer": " is cold"}
 _ITEMS = (
     _items("no folder", lambda _: None),
@@ -127,7 +127,7 @@ def _shown(task: str, name: str, setup: Setup) -> Refusal:
 
 
 def _changed(task: str, path: str, new: Any) -> Refusal:
-    """Return the row of a file whose first example has another value."""
+    """Return the row of a task file whose first example has a changed value."""
 
     def change(content: bytes) -> bytes:
         item = json.loads(content.split(b"\n")[0])
@@ -160,7 +160,7 @@ _CHANGED = (
     ("pick.json moods", "other", None),
     ("cuts.json letters", "label", "Us"),
 )
-"""A task with its folder and flags, a path in the first example of its file, a value."""
+"""A task with its folder and flags, a path in the first example of the file, and the new value."""
 _TEXTS = {
     "half a character": '{"a": 1}\n{"a": ["\\uD800"]}',
     "half a character in a key": '{"\\udC00\\uD800": 1}',
@@ -223,7 +223,7 @@ _EXPORTED = {
     "more rows than there are": ("causal --to hf --vocabulary 385 --output out", causal),
     "without the end of a text": ("causal --to hf --vocabulary 300 --output out", causal),
 }
-"""Arguments of trainer.export, and the setup, by name."""
+"""Arguments of trainer.export, and the setup, by row name."""
 _EXPORTS = tuple(
     refused(f"export: {name}", f"trainer.export {flags}", setup=setup)
     for name, (flags, setup) in _EXPORTED.items()
@@ -325,7 +325,7 @@ _FOLDERS: dict[str, Setup] = {
         with_file("other/pytorch_model.bin", "version https://git-lfs.github.com/spec/v1\noid x\n"),
     ),
 }
-"""Folders of other models that people have, which cannot be read."""
+"""Folders of other models that users may have, which cannot be read."""
 _OF_OTHERS = tuple(
     refused(
         f"weights of others: {name}",
@@ -363,7 +363,7 @@ _WITHOUT_MODEL = {
     "a published GLM, generate": ("trainer.generate other the", _published),
     "a published GLM, export": ("trainer.export other --to safetensors --output out", _published),
 }
-"""Commands that need no --model, because the model describes itself."""
+"""Commands that need no --model, because the weights' folder describes the model."""
 _STARTED = tuple(
     Accepted(name=f"without --model: {name}", command=command, setup=setup, message="")
     for name, (command, setup) in _WITHOUT_MODEL.items()
@@ -424,7 +424,7 @@ _USED = {
         all_of(trained, with_file("x", "\n")),
     ),
 }
-"""Commands of the trainer, and the setup, by name."""
+"""Commands of the trainer, and the setup, by row name."""
 _USES = tuple(
     refused(f"use: {name}", f"trainer.{command}", setup=setup)
     for name, (command, setup) in _USED.items()

@@ -35,11 +35,11 @@ from tests.soak.scenario import case_random
 OK, FAILED, EMPTY, SKIPPED = "ok", "failed", "empty", "skipped"
 _CODES = {0: OK, 3: EMPTY, 4: SKIPPED}
 _MEMORY = Path("/dev/shm")
-"""The folder of cases, if it exists: on a disk they spend nearly all their time in fsync."""
+"""The folder for cases, if it exists; on a disk, cases spend nearly all their time in fsync."""
 PACKAGES = ("pipelines", "shards")
-"""The packages whose commands cases run."""
+"""The packages whose commands the cases run."""
 MAX_SECONDS = 400.0
-"""Time for a case on a busy machine."""
+"""The time limit of a case, in seconds, on a busy machine."""
 
 
 @dataclass
@@ -47,7 +47,7 @@ class Results:
     """The results of the cases so far."""
 
     outcomes: Counter[tuple[str, str]] = field(default_factory=Counter)
-    """The number of cases by kind and outcome."""
+    """The number of cases, by kind and outcome."""
     seconds: defaultdict[str, float] = field(default_factory=lambda: defaultdict(float))
     failures: list[tuple[int, str, Path]] = field(default_factory=list)
 
@@ -55,7 +55,7 @@ class Results:
         return sum(number for (_, how), number in self.outcomes.items() if how == outcome)
 
     def table(self) -> str:
-        """Return a table with a row per kind."""
+        """Return a table with one row per kind of case."""
         names = (OK, EMPTY, SKIPPED, FAILED)
         head = "".join(f"{name:>9}" for name in names)
         lines = [f"{'kind':14}{head}{'s/case':>10}  kind of case"]
@@ -81,7 +81,7 @@ class RunningCase:
 
 
 def main() -> int:
-    """Run cases until the time is up; return 1 if one failed."""
+    """Run cases until the time is up; return 1 if a case failed."""
     args = _arguments()
     _import_everything()
     keep = args.keep.absolute()
@@ -106,7 +106,7 @@ def main() -> int:
 
 
 def _numbers(args: argparse.Namespace, end: float, results: Results) -> Iterator[int]:
-    """Yield the numbers of cases until the time is up and a case had documents."""
+    """Yield case numbers until the time is up and at least one case had documents."""
     if args.case is not None:
         yield args.case
         return
@@ -130,7 +130,7 @@ def _again(seed: int, number: int) -> str:
 
 @dataclass
 class _Progress:
-    """Prints a line per minute."""
+    """Prints a line of progress per minute."""
 
     end: float
     shown: float = 0.0
@@ -160,7 +160,7 @@ def _start(case: RunningCase, seed: int) -> int:
 
 
 def _reap(running: dict[int, RunningCase], seed: int, *, keep: Path, results: Results) -> None:
-    """Count the cases that have ended; kill cases that take too long, and their commands."""
+    """Count the cases that have ended; kill those that take too long, and their commands."""
     ended = False
     for pid, case in [*running.items()]:
         done, status = os.waitpid(pid, os.WNOHANG)
@@ -186,7 +186,7 @@ def _count(case: RunningCase, code: int, seed: int, *, keep: Path, results: Resu
         return
     folder = case.folder
     if folder.parent != keep:
-        # Some inputs are pipes, which shutil does not copy.
+        # Some inputs are pipes, which shutil cannot copy.
         subprocess.run(["cp", "-a", folder, keep], check=False)
         shutil.rmtree(folder, ignore_errors=True)
         folder = keep / folder.name
@@ -197,7 +197,7 @@ def _count(case: RunningCase, code: int, seed: int, *, keep: Path, results: Resu
 
 
 def _run(seed: int, number: int, kind: str, folder: Path) -> None:
-    """Run a case in this process, and end the process with the code of the outcome."""
+    """Run a case in this process, then end the process with the exit code of the outcome."""
     os.setsid()
     forks.die_with_parent()
     case = Case(case_random(seed, number), folder)
@@ -229,13 +229,13 @@ def _keep_mounted(folder: Path) -> None:
 
 
 def _import_everything() -> None:
-    """Import the modules of commands once, before the forks."""
+    """Import the modules of all commands once, before any fork."""
     for package in PACKAGES:
         forks.import_package(package)
     for name in (*CORPORA, "rethreshold", "report.command"):
         importlib.import_module(f"pipelines.{name}")
     gc.collect()
-    gc.freeze()  # so that the collector does not write to pages that forks share
+    gc.freeze()  # so that the garbage collector does not write to pages that forks share
 
 
 def _arguments() -> argparse.Namespace:

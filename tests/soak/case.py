@@ -1,4 +1,4 @@
-"""A case: its folder, its commands, and the checks of every command."""
+"""A case of the soak: its folder, its commands, and the checks after every command."""
 
 import importlib
 import json
@@ -20,7 +20,7 @@ LEVELS: tuple[Mapping[str, int], ...] = (
     {"ROWS_PER_RANGE": 40, "MAX_SHARD_SLICES": 0},
     {"ROWS_PER_RANGE": 40, "MAX_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 )
-"""Constants by which shards read whole segments, or ranges of them."""
+"""Values of constants that make shards read whole segments or ranges of segments."""
 
 MODULES_WITH_SIZES = (
     *("shards.storage.sparse", "shards.tables", "pipelines.segments.bins"),
@@ -31,7 +31,7 @@ MODULES_WITH_SIZES = (
 
 
 class NoDocuments(Exception):
-    """The run was refused because no document of the inputs was kept."""
+    """The run was refused because it kept no document of the inputs."""
 
 
 @dataclass
@@ -41,13 +41,14 @@ class Case:
     rng: random.Random
     folder: Path
     engine: tuple[str, ...] = ()
-    """The flags of the engine."""
+    """The flags that select the engine."""
     forked: bool = True
     constants: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Sizes that have small corpora processed like large ones; only without workers."""
+    """Constants, by module, that make a run treat small corpora like large ones; only without
+    workers."""
     commands: int = 0
     notes: list[str] = field(default_factory=list)
-    """A log of the steps, for debugging a failure."""
+    """A log of the case's steps, for debugging a failure."""
 
     def scenario(self, *, small: bool = False) -> Scenario:
         """Return random inputs."""
@@ -76,7 +77,7 @@ class Case:
         self.note("sizes", sizes)
 
     def start(self, words: Sequence[object], *, trap: Trap | None = None) -> RunningCommand:
-        """Start a command of the product, module first."""
+        """Start a command of the product; the first word is the module."""
         self.commands += 1
         module, *flags = map(str, words)
         if module != "shards":
@@ -98,12 +99,12 @@ class Case:
         return done
 
     def run_killed(self, *words: object, first: int = 1, last: int = 256) -> Result:
-        """Run a command that is killed at a random change of the disk, most often an early one."""
+        """Run a command, and kill it at a random change of the disk, most often an early one."""
         nth = int(first * (last / first) ** self.rng.random())
         return self.expect_code(self.run(*words, trap=Trap(nth, kill_group)), 0, -9)
 
     def check_ended(self, done: Result) -> None:
-        """Check the rules for every command: exit code, no traceback, printable output."""
+        """Check the rules for every command: a known exit code, no traceback, printable output."""
         self.note("ended", f"{done.code} after {done.seconds:.1f} s: {done.last_line[:300]}")
         if "Traceback (most recent call last)" in done.output:
             raise Failure(f"a traceback: {' '.join(done.words)[:200]}: {done.output[-1500:]}")
@@ -123,7 +124,7 @@ class Case:
 
     @staticmethod
     def expect_code(done: Result, *codes: int) -> Result:
-        """Check that a command ended with one of these exit codes."""
+        """Return the result of a command after checking that the exit code is one of these."""
         if done.code not in codes:
             raise Failure(f"exit code {done.code}, not {codes}: {done.output[-1500:]}")
         return done
@@ -131,9 +132,9 @@ class Case:
     def undisturbed(self, words: Sequence[object]) -> dict[str, str]:
         """Return `hashes_and_figures` of the dataset that an uninterrupted run builds.
 
-        The run has the sizes of the product, because these change no byte. The sizes of segments
-        are an exception: they decide the number of shards, unless --shards gives it, and with
-        MinHash the figures in the report, as each segment first drops its own duplicates.
+        The run uses the product's own sizes, which change no byte, except for the sizes of
+        segments. Those decide the number of shards, unless --shards is given, and with MinHash they
+        decide the report's figures, because each segment first drops its own duplicates.
         """
         output, sizes = self.folder / "undisturbed", self.constants
         same = "--shards" in words and "minhash" not in words
@@ -147,7 +148,7 @@ class Case:
 
 
 def file_hashes(output: Path) -> dict[str, str]:
-    """Return the hashes of the files of a dataset, without the remains of killed commands."""
+    """Return the hashes of a dataset's files, leaving out the remains of killed commands."""
     return {
         name: value
         for name, value in content(output).items()
@@ -156,14 +157,14 @@ def file_hashes(output: Path) -> dict[str, str]:
 
 
 def hashes_and_figures(output: Path) -> dict[str, str]:
-    """Return the hashes of the files of a dataset, and its report's figures about documents."""
+    """Return the hashes of a dataset's files, and the report's figures about documents."""
     report = json.loads((output / "report.json").read_bytes())
     figures = {name: report[name] for name in ("dedup", "examples", "funnel", "histograms")}
     return {**file_hashes(output), "report.json": json.dumps(figures)}
 
 
 def flags_of(scenario: Scenario, **changes: Any) -> list[str]:
-    """Return the command of a scenario, module first, with more flags."""
+    """Return the command of a scenario, module first, with `changes` to its flags."""
     words = [scenario.module, *scenario.command()]
     for name, value in changes.items():
         flag = "--" + name.replace("_", "-")

@@ -21,7 +21,7 @@ class Failure(AssertionError):
 
 
 def check_equal(what: str, found: object, expected: object) -> None:
-    """Fail if two values differ; for mappings show the first difference."""
+    """Raise Failure if two values differ; for mappings, name the first difference."""
     if found == expected:
         return
     if isinstance(found, dict) and isinstance(expected, dict):
@@ -36,24 +36,24 @@ def check_equal(what: str, found: object, expected: object) -> None:
 
 @dataclass
 class OracleState:
-    """The oracle's knowledge of a growing dataset."""
+    """The oracle's record of a dataset that grows."""
 
     options: Options
     seen: SeenDocuments = field(default_factory=SeenDocuments)
     fates: dict[DocumentKey, Fate] = field(default_factory=dict)
     """The fates of the documents of all generations, by their keys."""
     generations: list[str] = field(default_factory=list)
-    """The names of the generations that were compared."""
+    """The names of the generations that were already compared."""
 
 
 def check_dataset(
     folder: Path, scenario: Scenario, state: OracleState | None = None
 ) -> OracleState:
-    """Compare the generations of a dataset that were not compared before.
+    """Compare with the oracle the generations of a dataset that were not compared before.
 
     Args:
         folder: The folder of the dataset.
-        scenario: Its inputs and options.
+        scenario: The inputs and options of the dataset.
         state: The result of earlier comparisons, which is updated.
     """
     plain = PlainDataset(folder)
@@ -78,7 +78,7 @@ def check_dataset(
 
 
 def _check_unread(folder: Path, scenario: Scenario, *, truncated: bool) -> None:
-    """Check that the report lists unreadable files and, perhaps, truncated ones."""
+    """Check that the report lists unreadable files and, if `truncated`, also truncated files."""
     report = json.loads((folder / "report.json").read_bytes())
     left_out = Counter(entry["source"] for entry in report["left_out"])
     for source in scenario.sources:
@@ -120,7 +120,7 @@ def _check_generation(
 
 
 def _settle_near(expected: Expected, audit: Mapping[DocumentKey, dict[str, Any]]) -> None:
-    """Take over near-duplicates from the audit table where they are possible."""
+    """Accept near-duplicates from the audit table for documents that may be near-duplicates."""
     for key, fate in expected.fates.items():
         open_ = fate.may_be_near and not fate.reason and key in audit
         if open_ and audit[key]["reason"] == "near-duplicate":
@@ -173,7 +173,7 @@ def _check_document(document: StoredDocument, fate: Fate) -> None:
 
 
 def _check_cut(shards: Sequence[dict[str, Any]], stored: Sequence[StoredDocument]) -> None:
-    """Check that each document is in the shard that its order belongs to."""
+    """Check that each document is in the shard that its order decides."""
     numbers = {shard["path"]: number for number, shard in enumerate(shards)}
     for document in stored:
         check_equal(
@@ -189,7 +189,7 @@ def _check_number(
     """Check that the number of shards is the smallest power of two that keeps each small enough."""
     fates = [fate for fate in expected.fates.values() if fate.key[0] == source]
     if any("duplicate" in fate.reason for fate in fates):
-        return  # the tokens of duplicates counted, too, but are unknown here
+        return  # the tokens of duplicates also counted, but are unknown here
     splits = ("train", "validation")
     stored = [one for split in splits for one in plain.documents(generation, source, split)]
     number, within = 1, max([most, *(len(one.tokens) for one in stored)])
@@ -243,7 +243,7 @@ def _check_tables(
 
 
 def printable(text: str) -> bool:
-    """Return whether a message has no control characters, except line ends and tabs."""
+    """Return whether a message has no control characters except line ends and tabs."""
     return not any(
         unicodedata.category(char) in ("Cc", "Cs") and char not in "\n\t\r" for char in text
     )

@@ -1,4 +1,4 @@
-"""Commands of the product, run through `tests/forks.py`, which may be killed at any moment."""
+"""Runs commands of the product through `tests/forks.py`, and may kill them at any moment."""
 
 import importlib
 import os
@@ -20,9 +20,9 @@ import psutil
 from tests import forks
 
 MAX_SECONDS = 240.0
-"""Time for a command on a busy machine."""
+"""The time limit of a command, in seconds, on a busy machine."""
 MEMORY_BYTES = 3 << 30
-"""Limit of the memory that a fork does not share; the language model needs a third of it."""
+"""The limit on memory that a fork does not share; the language model takes a third of it."""
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Result:
 
 @dataclass
 class Trap:
-    """An action just before the n-th change of the disk by a command."""
+    """An action to take just before the n-th change of the disk by a command."""
 
     nth: int
     action: Callable[[], None]
@@ -87,7 +87,7 @@ class RunningCommand:
         return self.job.wait(0) is not None
 
     def wait(self) -> Result:
-        """Wait for the result; after a time kill the command, and raise TimeoutError."""
+        """Wait for the result; if it takes too long, kill the command and raise TimeoutError."""
         code = self.job.wait(MAX_SECONDS)
         if code is None:
             self.kill()
@@ -96,13 +96,13 @@ class RunningCommand:
         return Result(self.words, code, output, time.monotonic() - self.began)
 
     def kill(self) -> None:
-        """Kill the command and all its processes."""
+        """Kill the command and all processes that it started."""
         for process in self._children():
             _kill(process.pid)
         self.job.kill()
 
     def kill_worker(self, rng: random.Random) -> bool:
-        """Kill one of the workers; return whether there was one."""
+        """Kill one of the workers at random; return whether there was one."""
         workers = [child for child in self._children() if _is_worker(child)]
         if workers:
             _kill(rng.choice(workers).pid)
@@ -117,7 +117,7 @@ class RunningCommand:
 
 
 def _is_worker(process: psutil.Process) -> bool:
-    """Return whether a process is a worker, which is a child of the fork server."""
+    """Return whether a process is a worker, that is, a child of the fork server."""
     try:
         parent = process.parent()
         return parent is not None and "forkserver" in " ".join(parent.cmdline())
@@ -143,9 +143,9 @@ def start(
     Args:
         words: The module and its flags.
         log: The file for its output.
-        trap: An action at a change of the disk; only in a fork.
-        constants: Values for constants of modules, by module; only in a fork.
-        forked: Whether to fork a process that has imported the product, or start a new Python.
+        trap: An action at a change of the disk; requires a fork.
+        constants: Values for constants, by module; requires a fork.
+        forked: Whether to fork a process that has imported the product; else start a new Python.
     """
     asked = forks.Job(
         words=words,
@@ -158,11 +158,11 @@ def start(
 
 
 def _prepare(trap: Trap | None, constants: Mapping[str, Mapping[str, int]]) -> None:
-    """Prepare this process, a fork, for a command: process group, memory, constants, trap."""
+    """Prepare this fork for a command: set the process group, memory limit, constants and trap."""
     os.setpgid(0, 0)
     present = int(Path("/proc/self/statm").read_text().split()[5]) * resource.getpagesize()
     resource.setrlimit(resource.RLIMIT_DATA, (present + MEMORY_BYTES, resource.RLIM_INFINITY))
-    if constants:  # after a crash items would run in a worker, without these constants
+    if constants:  # after a crash, items would run in a worker, which lacks these constants
         importlib.import_module("pipelines.job.build").died_before = lambda _: False  # type: ignore[attr-defined]
     for module, values in constants.items():
         for name, value in values.items():

@@ -42,16 +42,16 @@ _READERS = (
     "pipelines.rethreshold {data}",
     "pipelines.report {data} --output {new}",
 )
-"""Commands that read a dataset, other than runs and training."""
+"""Commands, besides runs and training, that read a dataset."""
 
 
 def damage_file(case: Case, path: Path, others: Sequence[Path] = ()) -> str:
-    """Damage a file in a random way; return the way, or "" if the file is unchanged.
+    """Damage a file in a random way; return the name of the way, or "" if the file is unchanged.
 
     Args:
         case: The case.
-        path: The file; if it is a hard link, the other links keep their content.
-        others: Files whose content may replace its content.
+        path: The file; if it is a hard link, its other links keep their content.
+        others: Files whose content may replace the file's content.
     """
     rng, before, after = case.rng, path.read_bytes(), None
     way = rng.choice(("remove", *["swap"] * bool(others), *["change"] * 6))
@@ -67,7 +67,7 @@ def damage_file(case: Case, path: Path, others: Sequence[Path] = ()) -> str:
 
 
 def damage_work(case: Case) -> None:
-    """Damages files of an unfinished run, then repeats the command."""
+    """Damage files of an unfinished run, then repeat the command."""
     scenario = case.scenario()
     case.choose_sizes()
     words = flags_of(scenario)
@@ -86,7 +86,7 @@ def damage_work(case: Case) -> None:
 
 
 def finish(case: Case, scenario: Scenario, output: Path, expected: dict[str, str]) -> None:
-    """Repeat a command; the dataset must have the bytes of an uninterrupted run."""
+    """Repeat a command, and check that the dataset has the bytes of an uninterrupted run."""
     case.succeed(*flags_of(scenario, output=output))
     check_equal("bytes after the disturbance", hashes_and_figures(output), expected)
     left = [path for path in output.rglob(".tmp-*")]
@@ -95,7 +95,7 @@ def finish(case: Case, scenario: Scenario, output: Path, expected: dict[str, str
 
 
 def damage_dataset(case: Case) -> None:
-    """Damages files of a dataset: verify reports them, and every reader ends properly."""
+    """Damage files of a dataset: verify reports them, and every reader ends properly."""
     rng = case.rng
     scenario = case.scenario(small=True)
     scenario.options.values["keep_dropped"] = True
@@ -133,7 +133,7 @@ def _kind(name: str) -> str:
 
 
 def _is_changed(copy: Path, output: Path, name: str, listed: Collection[str]) -> bool:
-    """Return whether the harm changed a file of the dataset; white space in JSON is no change."""
+    """Return whether the damage changed a file of the dataset; white space in JSON is no change."""
     with suppress(OSError, ValueError):
         return name in listed and json.loads((copy / name).read_bytes()) != json.loads(
             (output / name).read_bytes()
@@ -142,7 +142,7 @@ def _is_changed(copy: Path, output: Path, name: str, listed: Collection[str]) ->
 
 
 def _seal(manifest: Path) -> bool:
-    """Update the hash in a damaged manifest, if it is still JSON; return whether it is."""
+    """Update the hash in a damaged manifest that is still JSON; return whether it is."""
     with suppress(OSError, ValueError):
         content = json.loads(manifest.read_bytes())
         if isinstance(content, dict) and "sha256" in content:
@@ -152,7 +152,7 @@ def _seal(manifest: Path) -> bool:
 
 
 def _verify(case: Case, copy: Path, name: str, way: str) -> None:
-    """Check that verify names a damaged file, if the file belongs to the dataset."""
+    """Check that verify names a damaged file if the file belongs to the dataset."""
     done = case.run("shards", "verify", copy)
     refused = name == "manifest.json" and done.code == 2
     if name and not refused and (done.code != 1 or PurePath(name).name not in done.output):
@@ -160,7 +160,7 @@ def _verify(case: Case, copy: Path, name: str, way: str) -> None:
 
 
 def _read(case: Case, scenario: Scenario, copy: Path) -> None:
-    """Run some of the readers on a damaged dataset; each must succeed or refuse with a message."""
+    """Run some readers on a damaged dataset; each must succeed or refuse with a message."""
     rng, new = case.rng, case.folder / "new"
     file = rng.choice(scenario.inputs)
     name = f"{file.relative}:{rng.choice(file.rows).position if file.rows else 0}"
@@ -180,9 +180,9 @@ def _read(case: Case, scenario: Scenario, copy: Path) -> None:
 
 
 def damage_input(case: Case) -> None:
-    """Damages input files: they are refused, or only the damaged records are lost."""
+    """Damage input files: they are refused, or only the damaged records are lost."""
     scenario = case.scenario(small=True)
-    scenario.options.values.pop("sample", None)  # damage is sampled, too
+    scenario.options.values.pop("sample", None)  # --sample would also choose among damaged records
     output = case.folder / "out"
     words = flags_of(scenario, output=output)
     case.succeed(*words)
@@ -204,6 +204,6 @@ def damage_input(case: Case) -> None:
 
 
 def _named(output: Path) -> int:
-    """Return the number of files that a report lists as left out or truncated."""
+    """Return the number of files that a report lists as omitted or truncated."""
     report = json.loads((output / "report.json").read_bytes())
     return len(report["left_out"]) + len(report["cut"])

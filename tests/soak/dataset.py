@@ -1,4 +1,4 @@
-"""Reads a dataset by docs/dataset.md, with json, numpy and pyarrow alone."""
+"""Reads a dataset as docs/dataset.md describes it, with only json, numpy and pyarrow."""
 
 import json
 import struct
@@ -13,17 +13,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 DocumentKey = tuple[str, str, int, int]
-"""Source, path, position and ordinal of a document."""
+"""The source, path, position and ordinal of a document."""
 
 
 @dataclass(frozen=True)
 class StoredDocument:
-    """A document of a shard."""
+    """A document, as a shard stores it."""
 
     key: DocumentKey
     order: int
     text: str
-    """The decoded prompt and text."""
+    """The decoded text, with the prompt."""
     prompt: str
     shard: str
     row: int
@@ -33,7 +33,7 @@ class StoredDocument:
 
 @dataclass(frozen=True)
 class PlainDataset:
-    """A dataset, read without the product's code."""
+    """A dataset that is read without the product's code."""
 
     folder: Path
 
@@ -52,7 +52,7 @@ class PlainDataset:
         return int(self.manifest["tokenizer"]["special"]["eos"])
 
     def splits(self) -> Iterator[tuple[dict[str, Any], str, str]]:
-        """Yield each generation, source and split."""
+        """Yield each combination of generation, source and split."""
         for generation in self.manifest["generations"]:
             for source in sorted(generation["sources"]):
                 for split in ("train", "validation"):
@@ -65,7 +65,7 @@ class PlainDataset:
     def documents(
         self, generation: dict[str, Any], source: str, split: str
     ) -> Iterator[StoredDocument]:
-        """Yield the documents of a source in a generation, shard by shard."""
+        """Yield the documents of one source and split of a generation, shard by shard."""
         for shard in self.shards(generation, source, split):
             yield from self.shard(shard, source)
 
@@ -84,7 +84,7 @@ class PlainDataset:
             return [*pa.ipc.open_file(file).read_all().to_pylist()]
 
     def shard(self, shard: dict[str, Any], source: str) -> Iterator[StoredDocument]:
-        """Yield the documents of a shard, after checking that its three files agree."""
+        """Yield the documents of a shard after checking that the shard's three files agree."""
         tokens, rows = self.tokens(shard), self.table(shard)
         lengths = read_index(self.folder / f"{shard['path']}.idx")
         assert [row["tokens"] for row in rows] == lengths, f"{shard['path']}: .idx and .arrow"
@@ -110,11 +110,11 @@ class PlainDataset:
             at += row["tokens"]
 
     def decode(self, ids: tuple[int, ...]) -> str:
-        """Return a text without the space that SentencePiece adds before it."""
+        """Return the text of tokens, minus the space that SentencePiece adds at its start."""
         return b"".join(self.pieces[token] for token in ids).decode().removeprefix(" ")
 
     def rows(self, generation: dict[str, Any], kind: str) -> list[dict[str, Any]]:
-        """Return the rows of a kind of table, with their sources."""
+        """Return the rows of one kind of table, each with its source."""
         found = []
         for entry in generation.get(kind, ()):
             source = Path(entry["path"]).stem.rpartition("-")[0]
@@ -138,7 +138,7 @@ class PlainDataset:
 
 
 def read_index(path: Path) -> list[int]:
-    """Return the lengths of the documents in a .idx, after checking the rest of it."""
+    """Return the lengths of the documents in an .idx file after checking the rest of the file."""
     data = path.read_bytes()
     magic, version, code, count, ends = struct.unpack_from("<9sQBQQ", data)
     assert (magic, version, ends) == (b"MMIDIDX\0\0", 1, count + 1), f"{path}: head"

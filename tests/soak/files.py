@@ -28,22 +28,23 @@ ODD = (
     *(b"1e400", b"-1e999", b"NaN", b"-Infinity", b"9" * 400, b'"\\ud800 half"'),
     *(b'[1e400, {"a": NaN}]', b"[" * 600 + b"]" * 600),
 )
-"""Invalid values; in an unused field they do no harm."""
+"""Invalid values, which do no harm in a field that is not used."""
 COMPRESSIONS = ("", "", "", ".gz", ".zst", ".bz2", ".xz")
 
 
 @dataclass(frozen=True)
 class Row:
-    """A record of a file, with the expected result."""
+    """A record of a file, and the result that is expected of it."""
 
     position: int
-    """The position in the record's identity: a byte of the uncompressed file, or a table row."""
+    """The position in the record's identity: a byte offset in the uncompressed file, or a table
+    row."""
     result: RecordResult
 
 
 @dataclass(frozen=True)
 class FileContent:
-    """The bytes of a file, and its records."""
+    """The bytes of a file, and the records in them."""
 
     data: bytes
     rows: tuple[Row, ...]
@@ -59,11 +60,11 @@ class FileWriter:
     damage: float
     """The share of invalid records."""
     options: dict[str, object]
-    """The options of the corpus that decide the result of a record."""
+    """The corpus options that decide the results of records."""
     number: int = 0
 
     def file(self, form: str, records: int, packed: str) -> FileContent:
-        """Return a file in a format with a number of records, compressed as its ending says."""
+        """Return a file with a number of records in a format, compressed as its ending says."""
         make = {
             **{"jsonl": self._lines, "lines": self._plain, "objects": self._objects},
             **{"parquet": self._table, "arrow": self._table},
@@ -81,7 +82,7 @@ class FileWriter:
         self.number += 1
         if not first and self.rng.random() < self.damage / 2:
             value = make_invalid(self.rng, value, self.corpus.field)
-            value.pop("odd", None)  # else the odd value would be the reason
+            value.pop("odd", None)  # otherwise the odd value would be the reason
         return value, self._judged(value, text)
 
     def _judged(self, value: Value, text: Text) -> RecordResult:
@@ -187,7 +188,7 @@ class FileWriter:
         rows: list[Row] = []
         for number in range(records):
             data += separator if number else rng.choice((b"", b"\n", b"  "))
-            # Invalid JSON extends to the next good object.
+            # Invalid JSON extends up to the next valid object.
             broken = bool(rows) and rows[-1].result.quarantined == "bad-json"
             if 0 < number < records - 1 and not broken and rng.random() < self.damage:
                 element, result = self._bad_element()
@@ -283,7 +284,7 @@ class FileWriter:
     # --- a truncated archive
 
     def _cut_archive(self, content: FileContent, data: bytes, packed: str) -> FileContent:
-        """Return a truncated archive, with the records that are still readable."""
+        """Return a truncated archive, with only the records that are still readable."""
         data = data[: self.rng.randrange(max(20, len(data) // 2), len(data))]
         left = _unpacked(data, packed)
         if left is None or left == content.data:
@@ -304,7 +305,7 @@ class FileWriter:
 
 
 def _pack(rng: random.Random, data: bytes, packed: str) -> bytes:
-    """Return data as an archive, sometimes with several members."""
+    """Return data as an archive, which sometimes has several members."""
     cuts = sorted(rng.randrange(len(data) + 1) for _ in range(rng.choice((0, 0, 1, 3))))
     return b"".join(
         compressed(data[start:end], packed) for start, end in pairwise([0, *cuts, len(data)])

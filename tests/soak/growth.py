@@ -1,4 +1,4 @@
-"""Appends generations, removes documents, and compacts.
+"""Cases that append generations, remove documents, and compact.
 
 Guarantee: `--append` keeps the documents that one run over all the input keeps, and no later crawl
 adds removed documents again.
@@ -16,7 +16,7 @@ from tests.soak.scenario import Scenario
 
 
 def add_generations(case: Case, scenario: Scenario, output: Path) -> None:
-    """Append files in steps; between the steps remove documents, compact and read."""
+    """Append files in several steps, between which documents are removed, compacted and read."""
     rng = case.rng
     first = flags_of(scenario, output=output)
     case.succeed(*first, *(["--append"] if rng.random() < 0.5 else []))
@@ -52,7 +52,7 @@ def add_generations(case: Case, scenario: Scenario, output: Path) -> None:
 
 
 def remove_some(case: Case, output: Path) -> None:
-    """Remove random documents by random names."""
+    """Remove random documents, named in random ways."""
     rng = case.rng
     plain = PlainDataset(output)
     stored = plain.stored()
@@ -113,7 +113,7 @@ def check_compacted(case: Case, output: Path, state: OracleState) -> None:
 
 
 def _verdicts(plain: PlainDataset) -> dict[object, object]:
-    """Return the verdict and reason of every audit row, by document."""
+    """Return the verdict and reason in every audit row, by document."""
     return {
         (row["source"], row["path"], row["position"], row["ordinal"]): (
             row["verdict"],
@@ -131,7 +131,7 @@ def _by_place(documents: list[StoredDocument]) -> dict[DocumentKey, object]:
 def _check_erased(
     case: Case, output: Path, gone: list[StoredDocument], left: list[StoredDocument]
 ) -> None:
-    """Check that no file still has the order, text or tokens of an erased document."""
+    """Check that no file contains the order, text or tokens of an erased document any more."""
     kept = {one.text for one in left}
     dropped = [
         row

@@ -39,7 +39,7 @@ class Kind:
 
 
 def made(case: Case, scenario: Scenario) -> tuple[Path, OracleState]:
-    """Build and check a dataset; return its folder and the oracle's state."""
+    """Build and check a dataset; return the dataset's folder and the oracle's state."""
     output = case.folder / "out"
     case.succeed(*flags_of(scenario, output=output))
     return output, check_dataset(output, scenario)
@@ -84,7 +84,7 @@ def kill(case: Case) -> None:
 
 
 def kill_workers(case: Case) -> None:
-    """Kills workers or the driver at random moments of a run with workers."""
+    """Kill workers or the driver at random moments of a run that has workers."""
     scenario = case.scenario(small=True)
     words = flags_of(scenario)
     began = time.monotonic()
@@ -111,7 +111,7 @@ def kill_workers(case: Case) -> None:
 
 
 def full_disk(case: Case) -> None:
-    """Runs on a file system that becomes full at a random moment."""
+    """Run on a file system that becomes full at a random moment."""
     scenario = case.scenario(small=True)
     words = flags_of(scenario)
     expected = case.undisturbed(words)
@@ -136,7 +136,7 @@ def full_disk(case: Case) -> None:
 
 
 def read_only(case: Case) -> None:
-    """Reads inputs and datasets on read-only mounts; commands that write there are refused."""
+    """Read inputs and datasets on read-only mounts; check that commands refuse to write there."""
     scenario = case.scenario(small=True)
     output = case.folder / "ro" / "out"
     case.succeed(*flags_of(scenario, output=output))
@@ -156,7 +156,7 @@ def read_only(case: Case) -> None:
         flags_of(scenario, output=output, overwrite=True),
         flags_of(scenario, output=case.folder / "ro" / "new"),
     ):
-        # prune and compact may have nothing to do
+        # prune and compact succeed if there is nothing to do
         case.expect_code(case.run(*words), *((0, 2) if words[1] in ("prune", "compact") else (2,)))
     check_equal("bytes of the read-only dataset", file_hashes(output), before)
 
@@ -165,14 +165,14 @@ def read_only(case: Case) -> None:
 
 
 def append(case: Case) -> None:
-    """Appends files in several generations, with kills, removals and compactions."""
+    """Append files in several generations, with kills, removals and compactions."""
     scenario = case.scenario(small=True)
     case.choose_sizes()
     add_generations(case, scenario, case.folder / "out")
 
 
 def takedown(case: Case) -> None:
-    """Removes and erases documents, and appends their texts again."""
+    """Remove and erase documents, and append their texts again."""
     scenario = case.scenario(small=True)
     output, state = made(case, scenario)
     for _ in range(case.rng.choice((1, 2))):
@@ -182,7 +182,7 @@ def takedown(case: Case) -> None:
 
 
 def overwrite(case: Case) -> None:
-    """Replaces a dataset by one with other options, then deletes the old files."""
+    """Replace a dataset by one with different options, then delete the old files."""
     scenario = case.scenario(small=True)
     output, _ = made(case, scenario)
     old = file_hashes(output)
@@ -212,7 +212,7 @@ def overwrite(case: Case) -> None:
 
 
 def parts(case: Case) -> None:
-    """Runs --part of each share, at the same time or one after the other, then merges."""
+    """Run --part for every share, at the same time or one after the other, then merge."""
     scenario = case.scenario()
     words = flags_of(scenario)
     expected = case.undisturbed(words)
@@ -221,7 +221,7 @@ def parts(case: Case) -> None:
     shares = [f"{index + 1}/{number}" for index in range(number)]
     case.rng.shuffle(shares)
     if case.rng.random() < 0.5:
-        twice = [*shares, shares[0]]  # as engines do that take a living worker for dead
+        twice = [*shares, shares[0]]  # as engines do if they take a living worker for dead
         started = [case.start([*words, "--output", output, "--part", share]) for share in twice]
         check_equal("parts at the same time", {each.wait().code for each in started}, {0})
     for share in shares:
@@ -237,7 +237,7 @@ def parts(case: Case) -> None:
 
 
 def engines(case: Case) -> None:
-    """Runs on another engine, which must give the same bytes."""
+    """Run on a different engine, which must give the same bytes."""
     scenario = case.scenario(small=True)
     words = flags_of(scenario)
     expected = case.undisturbed(words)

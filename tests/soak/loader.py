@@ -1,4 +1,4 @@
-"""Reads a dataset like a training run: every window exactly once, on any number of ranks."""
+"""Reads a dataset like a training run, and checks that it reads every window exactly once."""
 
 import math
 import random
@@ -27,17 +27,17 @@ _MAX_WINDOWS = 4000
 
 @dataclass(frozen=True)
 class Ranks:
-    """The ranks and windows of a training run."""
+    """The ranks of a training run, and the size of batches and windows."""
 
     world: int
     batch: int
-    """The samples of all ranks together."""
+    """The number of samples of all ranks together."""
     length: int
-    """The tokens of a window."""
+    """The number of tokens per window."""
 
 
 def check_reading(rng: random.Random, folder: Path) -> None:
-    """Read a dataset's train and validation windows and compare them with its shards."""
+    """Read a dataset's train and validation windows, and compare them with the shards."""
     plain, dataset = PlainDataset(folder), Dataset.open(folder)
     world = rng.choice((1, 2, 3))
     ranks = Ranks(world, world * rng.choice((1, 4)), rng.choice((16, 64, 200)))
@@ -55,7 +55,7 @@ def check_reading(rng: random.Random, folder: Path) -> None:
 def _check_once(
     plain: PlainDataset, streams: Sequence[Stream], windows: Sequence[Row], ranks: Ranks
 ) -> None:
-    """Check that evaluation reads each window once, with windows of both kinds."""
+    """Check that evaluation, with windows of both kinds, reads each window once."""
     expected = Counter(windows)
     read = _read_once(streams, causal_windows(ranks.length), ranks)
     _compare(f"windows read once by {ranks.world} ranks", read, expected)
@@ -91,7 +91,7 @@ def _drawn(sampler: Sampler, ranks: Ranks, steps: int) -> list[Row]:
 
 
 def _check_epochs(streams: Sequence[Stream], windows: Sequence[Row], ranks: Ranks) -> None:
-    """Check that training reads each window once in the first epoch, each token in the next."""
+    """Check that training reads each window once in epoch 1, and each token once in epoch 2."""
     sampler = Sampler(streams, seed=7, num_scatters=1, window=causal_windows(ranks.length))
     steps = math.ceil(2 * len(windows) / ranks.batch)
     rows = _drawn(sampler, ranks, steps)
@@ -104,7 +104,7 @@ def _check_epochs(streams: Sequence[Stream], windows: Sequence[Row], ranks: Rank
 
 
 def _windows(plain: PlainDataset, *, split: str, length: int) -> list[list[Row]]:
-    """Return the windows of the first epoch by stream, without removed documents."""
+    """Return the windows of the first epoch by stream, leaving out removed documents."""
     removed = plain.removed()
     return [
         [
@@ -132,7 +132,7 @@ def _windows_of(
 
 
 def _texts(tensors: Tensors) -> list[Row]:
-    """Return the tokens of each row of a batch without padding."""
+    """Return the tokens of each row of a batch, minus the padding."""
     rows, lengths = tensors["tokens"].tolist(), tensors["lengths"].tolist()
     return [tuple(row[:length]) for row, length in zip(rows, lengths, strict=True)]
 
@@ -147,7 +147,7 @@ def _tokens(bag: Bag, without: int = -1) -> Bag:
 
 
 def _compare(what: str, read: Bag, expected: Bag) -> None:
-    """Compare the numbers of rows; empty rows, which fill up a batch, do not count."""
+    """Compare how often each row occurs, except empty rows, which only fill up a batch."""
     empty: Bag = Counter({(): max(read[()], expected[()])})
     check_equal(f"{what}: missing", expected - read - empty, Counter())
     check_equal(f"{what}: too many", read - expected - empty, Counter())

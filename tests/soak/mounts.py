@@ -1,4 +1,4 @@
-"""Small and read-only file systems, in this process's own mount namespace."""
+"""Mounts small and read-only file systems in this process's own mount namespace."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ class MountError(OSError):
 
 
 def enter_namespace() -> None:
-    """Move this process, which has one thread, to its own mount namespace.
+    """Move this process, which must have one thread, to its own mount namespace.
 
     Raises:
         MountError: The system does not allow it.
@@ -35,7 +35,7 @@ def mount_small(folder: Path, *, megabytes: int) -> None:
 
 
 def make_read_only(folder: Path) -> None:
-    """Mount a folder on itself, read-only."""
+    """Mount a folder on itself as read-only."""
     _mount(str(folder), str(folder), None, _BIND, None)
     _mount("none", str(folder), None, _BIND | _REMOUNT | _RDONLY, None)
 

@@ -1,7 +1,7 @@
 """The expected content of a dataset, computed in plain Python from the records of its inputs.
 
-The code follows docs/ and imports nothing of the product. It takes the label and score of a text's
-language from the audit table, because it has no fastText of its own.
+The code follows docs/ and imports nothing of the product. It has no fastText of its own, so it
+takes the label and score of a text's language from the audit table.
 
 Guarantee: The order is one random permutation, the same for any number of shards.
 """
@@ -29,7 +29,7 @@ QUARANTINES = frozenset(
     )
 )
 CUT = frozenset(("truncated", "unterminated-array"))
-"""Reasons of records without an end, after which an unknown number of records is missing."""
+"""Reasons of records that are cut off, after which an unknown number of records is missing."""
 FTFY_CONFIG = ftfy.TextFixerConfig(
     unescape_html=False,
     fix_latin_ligatures=False,
@@ -40,7 +40,8 @@ FTFY_CONFIG = ftfy.TextFixerConfig(
     max_decode_length=16_384,
     explain=False,
 )
-"""docs/pipelines.md: ftfy repairs mojibake and surrogates; entities and controls follow below."""
+"""The settings that docs/pipelines.md gives: ftfy repairs mojibake and surrogates; this module
+repairs entities and control characters afterwards."""
 
 _GOLDEN, _WORD = 0x9E3779B97F4A7C15, 2**64 - 1
 
@@ -61,7 +62,7 @@ def record_hash(domain: str, seed: int, source: str, path: str, position: int) -
 
 
 def order_hash(seed: int, key: DocumentKey) -> int:
-    """Return the order of a document."""
+    """Return the number that decides a document's order."""
     source, path, position, ordinal = key
     record = record_hash("order", seed, source, path, position)
     return _mix_bits((record + ordinal * _GOLDEN) & _WORD)
@@ -69,23 +70,23 @@ def order_hash(seed: int, key: DocumentKey) -> int:
 
 @dataclass
 class Fate:
-    """The expected fate of a document, or of a record without one."""
+    """The expected fate of a document, or of a record that gives none."""
 
     key: DocumentKey
     order: int
     holdout: int
     raw: str
-    """Prompt and text as read."""
+    """The prompt and text as they were read."""
     text: str
-    """Prompt and text after all steps."""
+    """The prompt and text after all steps."""
     prompt: str
     group: str
     family: int
     repaired: bool = False
     reason: str = ""
-    """Why the document is dropped or the record quarantined; "" if it is kept."""
+    """The reason for which the document is dropped or the record quarantined; "" if it is kept."""
     may_be_near: bool = False
-    """Whether it may be dropped as a near-duplicate."""
+    """Whether the document may be dropped as a near-duplicate."""
     held_out: bool = False
 
     @property
@@ -97,7 +98,7 @@ class Fate:
 
 @dataclass
 class SeenDocuments:
-    """The documents of earlier generations, as dedup knows them."""
+    """The documents of earlier generations, as deduplication knows them."""
 
     texts: set[str] = field(default_factory=set)
     families: set[int] = field(default_factory=set)
@@ -118,7 +119,7 @@ Labels = Mapping[DocumentKey, tuple[str | None, float | None]]
 def expect(
     inputs: Iterable[Input], options: Options, labels: Labels, seen: SeenDocuments
 ) -> Expected:
-    """Return the expected generation of some files, and add its texts to `seen`."""
+    """Return the generation that some files should give, and add the files' texts to `seen`."""
     expected = Expected({}, Counter(), Counter())
     for file in inputs:
         for row in file.rows:
@@ -152,7 +153,7 @@ def expect(
 
 
 def is_blocked(columns: Mapping[str, Any], options: Options) -> bool:
-    """Return whether the blocklist, which has whole domains, contains the page's URL."""
+    """Return whether the blocklist, which contains whole domains, blocks the page's URL."""
     host = re.match(r"https://([^/]+)/", str(columns.get("url", "")))
     return host is not None and host[1] in options["blocked"]
 
@@ -174,7 +175,7 @@ _CODE = re.compile(
 
 
 def _repaired(text: str) -> str:
-    """Return a repaired text; the only code in texts.py are tags and a JSON field."""
+    """Return a repaired text; tags and a JSON field are the only code in the texts of texts.py."""
     end = text.find("<") if "<" in text else len(text)
     if _CODE.search(text):
         end = 0
@@ -183,7 +184,7 @@ def _repaired(text: str) -> str:
 
 
 def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None]) -> None:
-    """Clean a document, and set the reason if a rule drops it."""
+    """Clean a document, and set the reason for dropping it if a rule does."""
     clean = _without_controls if fate.group == "Github" else _repaired
     prompt, text = clean(fate.prompt), clean(fate.raw[len(fate.prompt) :])
     fate.repaired = prompt + text != fate.raw
@@ -204,7 +205,7 @@ def _judge(fate: Fate, options: Options, label: tuple[str | None, float | None])
 
 
 def is_contaminated(text: str) -> bool:
-    """Return whether a text has 13 consecutive words of the planted line."""
+    """Return whether a text contains 13 consecutive words of the planted line."""
     words = _words(text)
     planted = _words(PLANTED)
     runs = {tuple(planted[at : at + 13]) for at in range(len(planted) - 12)}
@@ -230,7 +231,7 @@ def _deduplicate(fates: Sequence[Fate], options: Options, seen: SeenDocuments) -
 
 
 def hold_out(kept: Sequence[Fate], options: Options) -> None:
-    """Mark the validation documents of a source, given all its kept ones."""
+    """Mark the validation documents of a source, given all documents that it keeps."""
     share = options["validation"]
     most = int(len(kept) * 0.05)
     if not share or not most:
@@ -244,7 +245,7 @@ def hold_out(kept: Sequence[Fate], options: Options) -> None:
 
 
 def account(expected: Expected, source: str) -> dict[str, Any]:
-    """Return the account of a source in the manifest's format."""
+    """Return the account of a source, in the manifest's format."""
     fates = [fate for fate in expected.fates.values() if fate.key[0] == source]
     by: dict[str, Counter[str]] = defaultdict(Counter)
     sizes: Counter[str] = Counter()

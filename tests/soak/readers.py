@@ -1,6 +1,6 @@
-"""Readers in a loop, while their dataset is replaced, appended to, compacted and pruned.
+"""Reads a dataset in a loop while it is replaced, appended to, compacted and pruned.
 
-Each reading finds a whole state of the dataset; a dataset that is open does not change.
+Each reading finds a complete state of the dataset, and a dataset that is open does not change.
 
 Guarantee: Readers miss no file during appends, compactions, overwrites and prunes.
 """
@@ -25,7 +25,8 @@ from tests.soak.scenario import Scenario
 from trainer.loader import Loader
 
 WAYS = ("anew", "held", "windows")
-"""Open the dataset for each reading; open it only once; read windows through a loader."""
+"""The ways to read: open the dataset anew each time, open it only once, or read windows through a
+loader."""
 
 
 def content_of(folder: Path) -> tuple[str, str]:
@@ -44,7 +45,7 @@ def content_of(folder: Path) -> tuple[str, str]:
 
 
 def _read_through(folder: Path, stop: Path, way: str) -> list[tuple[str, str]]:
-    """Read until a file `stop` exists; return the states and errors that were seen."""
+    """Read until a file `stop` exists, and return the states and errors that were seen."""
     seen = []
     dataset = None
     while True:
@@ -71,7 +72,7 @@ def _state_of(dataset: Dataset) -> tuple[str, str]:
 
 
 def read_windows(dataset: Dataset) -> None:
-    """Read a few batches like training."""
+    """Read a few batches as training does."""
     streams = streams_of(dataset)
     if streams:
         sampler = Sampler(streams, seed=1, num_scatters=1, window=glm_windows(128))
@@ -96,7 +97,7 @@ def _start(folder: Path, stop: Path, way: str, reports: Path) -> int:
 
 
 def readers(case: Case) -> None:
-    """Changes a dataset in all ways while others read it."""
+    """Change a dataset in all ways while processes read it."""
     rng = case.rng
     scenario = case.scenario(small=True)
     output, stop = case.folder / "out", case.folder / "stop"
@@ -119,7 +120,7 @@ def readers(case: Case) -> None:
 
 
 def _change(case: Case, scenario: Scenario, output: Path, step: str, *, number: int) -> None:
-    """Change a dataset in one way."""
+    """Make one kind of change to a dataset."""
     if step == "overwrite":
         scenario.options.values["seed"] = case.rng.randrange(1000)
         case.succeed(*flags_of(scenario, output=output, overwrite=True))
@@ -129,7 +130,7 @@ def _change(case: Case, scenario: Scenario, output: Path, step: str, *, number: 
     elif step == "remove":
         sources = PlainDataset(output).manifest["generations"][0]["sources"].values()
         names = [entry["shards"][0]["path"] for entry in sources if entry["shards"]]
-        if names:  # else every document was dropped
+        if names:  # otherwise every document was dropped
             words = ["shards", "remove", output, "--id", f"{names[0]}:0", "--missing-ok"]
             case.succeed(*words, "--reason", "x")
     elif step == "place":

@@ -1,4 +1,4 @@
-"""Random records of each corpus, and the documents that the corpus makes of a record.
+"""Random records of each corpus, and the documents that the corpus should make of them.
 
 The rules follow docs/corpora.md, and use no code of the product.
 """
@@ -16,21 +16,21 @@ Value = dict[str, Any]
 
 @dataclass(frozen=True)
 class Document:
-    """A document of a record before any step."""
+    """A document as the corpus makes it of a record, before any step."""
 
     text: str
     prompt: str = ""
     reason: str = ""
-    """Why the corpus drops the document; "" if it does not."""
+    """The reason for which the corpus drops the document; "" if it keeps the document."""
     family: int = -1
-    """The family of its `Text`; -1 if unknown."""
+    """The family of the document's `Text`; -1 if it is unknown."""
     columns: Mapping[str, Any] = field(default_factory=dict)
-    """Values that rules use, other than the text."""
+    """The values, besides the text, that rules use."""
 
 
 @dataclass(frozen=True)
 class RecordResult:
-    """The documents that a corpus makes of a record, or the reason why it is quarantined."""
+    """The documents that a corpus makes of a record, or the reason for its quarantine."""
 
     documents: tuple[Document, ...] = ()
     quarantined: str = ""
@@ -42,7 +42,7 @@ def quarantined(reason: str) -> RecordResult:
 
 
 def _text(value: Any) -> str:
-    """Return "" for a string, else the reason of the quarantine."""
+    """Return "" for a string, otherwise the reason for the quarantine."""
     if isinstance(value, str):
         return ""
     return "missing-field" if value is None else "wrong-type"
@@ -205,14 +205,14 @@ def judge_zhidao(value: Mapping[str, Any], options: Mapping[str, Any], family: i
 
 @dataclass(frozen=True)
 class Corpus:
-    """How records of a corpus are generated, and their expected results."""
+    """A corpus: how to make random records, and the results to expect of them."""
 
     make: Callable[[random.Random, Texts, int], tuple[Value, Text]]
     expected_result: Callable[[Mapping[str, Any], Mapping[str, Any], int], RecordResult]
     field: str
-    """The field of the text."""
+    """The name of the field that contains the text."""
     forms: Sequence[str]
-    """The formats of its files."""
+    """The formats in which the corpus has files."""
 
 
 CORPORA = {
@@ -230,7 +230,7 @@ CORPORA = {
 
 
 def make_invalid(rng: random.Random, value: Value, field: str) -> Value:
-    """Return an invalid record that is valid JSON."""
+    """Return a record that is valid JSON, but invalid for the corpus."""
     way = rng.choice(("missing", "null", "number", "list", "nul"))
     changed = dict(value)
     if way == "missing":

@@ -25,7 +25,7 @@ class Input:
 
     source: str
     relative: str
-    """The path below the input."""
+    """The path relative to the input."""
     path: Path
     """The path on disk."""
     rows: tuple[Row, ...]
@@ -38,10 +38,10 @@ class Source:
     name: str
     corpus: str
     folder: Path
-    """The path in the option --input."""
+    """The path that --input gives."""
     writer: FileWriter
     given: dict[str, Path] = field(default_factory=dict)
-    """Folders of files, by the start of their relative paths; some are links."""
+    """The folders of files, by the start of their relative paths; some are links."""
     inputs: list[Input] = field(default_factory=list)
     unreadable: int = 0
     """The number of broken links and pipes, which --skip-unreadable leaves out."""
@@ -49,7 +49,7 @@ class Source:
 
 @dataclass
 class Options:
-    """The options of a run, with the values that the oracle uses."""
+    """The options of a run, and their values for the oracle."""
 
     values: dict[str, Any] = field(default_factory=dict)
 
@@ -57,7 +57,7 @@ class Options:
         return {**DEFAULTS, **self.values}[name]
 
     def flags(self) -> list[str]:
-        """Return the flags."""
+        """Return the options as flags."""
         words = []
         for name, value in self.values.items():
             if name in ("deny", "glm_chars", "blocked"):
@@ -106,7 +106,7 @@ class Scenario:
         return [file for source in self.sources for file in source.inputs]
 
     def command(self) -> list[str]:
-        """Return the flags of a run, except --output and those of the engine."""
+        """Return the command line of a run, except --output and the flags of the engine."""
         words = []
         own = self.sources[0].corpus
         for source in self.sources:
@@ -115,7 +115,7 @@ class Scenario:
         return [*words, "--tokenizer", f"sentencepiece:{MODEL}", *self.options.flags()]
 
     def add_files(self, source: Source, number: int, *, records: int) -> list[Input]:
-        """Write more files of a source."""
+        """Write further files of a source."""
         added = []
         for _ in range(number):
             corpus = CORPORA[source.corpus]
@@ -156,7 +156,7 @@ def make_scenario(rng: random.Random, folder: Path, *, small: bool = False) -> S
     Args:
         rng: The source of all random decisions.
         folder: The folder for the inputs.
-        small: Whether there are only a few files, of one or two sources.
+        small: Whether to write only a few files, of one or two sources.
     """
     scenario = Scenario(rng, folder)
     scenario.options = random_options(rng)
@@ -169,7 +169,7 @@ def make_scenario(rng: random.Random, folder: Path, *, small: bool = False) -> S
         rng,
         dirty=rng.choice((0.0, 0.1, 0.3)),
         copies=rng.choice((0.0, 0.2, 0.2, 0.6)),
-        disjoint="zhidao" not in corpora,  # its prompts contain other texts
+        disjoint="zhidao" not in corpora,  # its prompts contain the texts of other families
     )
     if corpora[0] == "pile" and rng.random() < 0.4:
         scenario.options.values["deny"] = tuple(rng.sample(SUBSETS, 1))
@@ -193,7 +193,7 @@ def make_scenario(rng: random.Random, folder: Path, *, small: bool = False) -> S
 
 
 def _choose_lists(scenario: Scenario, texts: Texts, corpora: Sequence[str]) -> None:
-    """Choose a benchmark and a blocklist, or neither."""
+    """Choose a benchmark, a blocklist, both or neither."""
     rng, values = scenario.rng, scenario.options.values
     if rng.random() < 0.2:
         texts.planted = 0.2
@@ -208,7 +208,7 @@ def _choose_lists(scenario: Scenario, texts: Texts, corpora: Sequence[str]) -> N
 
 
 def _source(rng: random.Random, folder: Path, name: str, corpus: str, writer: FileWriter) -> Source:
-    """Return a source without files: a folder, perhaps reached by a link, with links in it."""
+    """Return a source without files: a folder that may be behind a link and may contain links."""
     real = folder / rng.choice(("in", "入力", "in put", "in=1", "[in]")) / name
     real.mkdir(parents=True)
     given = real
@@ -261,5 +261,5 @@ def random_options(rng: random.Random) -> Options:
 
 
 def case_random(seed: int, number: int) -> random.Random:
-    """Return the source of all random decisions of a case."""
+    """Return the random generator that makes all decisions of a case."""
     return random.Random(f"{seed}:{number}")

@@ -1,4 +1,4 @@
-"""The soak finds faults, and every kind of case runs."""
+"""The soak finds the faults that tests add, and every kind of case runs."""
 
 import dataclasses
 import random
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Path]:
-    """A dataset that matches its inputs, with documents of the first file."""
+    """A scenario, and the folder of the dataset that it gives."""
     for seed in range(20):
         case = Case(random.Random(seed), tmp_path_factory.mktemp("soak"), forked=False)
         scenario = case.scenario(small=True)
@@ -44,7 +44,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Scenario, Path]:
 
 
 def changed(scenario: Scenario, rows: list[Row]) -> Scenario:
-    """Return a scenario whose first file has other rows."""
+    """Return a scenario in which the first file has these rows."""
     sources = [dataclasses.replace(source) for source in scenario.sources]
     first = sources[0].inputs[0]
     sources[0].inputs = [dataclasses.replace(first, rows=tuple(rows)), *sources[0].inputs[1:]]

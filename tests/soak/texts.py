@@ -1,4 +1,4 @@
-"""Random texts in several scripts and of all lengths, some of them copies of earlier ones."""
+"""Random texts in several scripts and of all lengths, some of which copy earlier ones."""
 
 import random
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ _CHARACTERS = "山水田木火土金石日月风云雨雪花草鸟鱼牛马人�
 _OTHERS = "éüñçßøåαβγδжзийклアイウ가나다라😀🚀\u0301\u200d\U00020000ﬁ½“”…—、。！？"
 _LITERAL = ("<|endoftext|>", "[MASK]", "[gMASK]", "<s></s>", "<0x0A>", "<n>", "{}", '"RECORDS": [')
 PLANTED = "the quick brown foxes of nine harbours jump over thirteen lazy dogs at dawn"
-"""Fourteen words of a benchmark."""
+"""Fourteen words that a benchmark contains."""
 DIRTY = (
     *("cafÃ© au lait", "schÃ¶n", "&amp; &lt;b&gt;", "&eacute;t&eacute;", "bell\x07 here"),
     *("\x1b[31mred\x1b[0m", "\ufeffmark", "itâ€™s fine", "C1 \x85 here", "lossy \ufffd ï¿½"),
@@ -21,17 +21,17 @@ DIRTY = (
 
 @dataclass
 class Text:
-    """A text, and its family."""
+    """A text and its family."""
 
     text: str
     family: int
-    """Texts of one family may be similar; texts of different families have nothing in common. A
-    text of family -1 may be similar to any."""
+    """The number of a group of texts that may be similar. Texts of different families have nothing
+    in common, but a text of family -1 may be similar to any text."""
 
 
 @dataclass
 class Texts:
-    """Generates texts, and repeats some of them."""
+    """Generates texts, some of which repeat earlier ones."""
 
     rng: random.Random
     dirty: float = 0.1
@@ -39,13 +39,13 @@ class Texts:
     copies: float = 0.25
     """The share of texts that are equal or similar to an earlier one."""
     disjoint: bool = True
-    """Whether texts of different families have nothing in common, even with a prompt."""
+    """Whether texts of different families have nothing in common, even with prompts."""
     planted: float = 0.0
-    """The share of texts with the line of a benchmark."""
+    """The share of texts that contain the planted line."""
     made: list[Text] = field(default_factory=list)
 
     def next(self, *, min_chars: int = 0) -> Text:
-        """Return a text of at least a number of characters."""
+        """Return a text of at least `min_chars` characters."""
         long = [text for text in self.made if len(text.text) >= min_chars]
         if long and self.rng.random() < self.copies:
             text = self._version(self.rng.choice(long))
@@ -103,7 +103,7 @@ class Texts:
         return "".join(self._words() + self.rng.choice(breaks) for _ in range(4))
 
     def _version(self, of: Text) -> Text:
-        """Return a copy, perhaps with other white space or one more word."""
+        """Return a copy of a text, perhaps with changed white space or one more word."""
         rng = self.rng
         kind = rng.choice(("copy", "spaces", "word"))
         text = of.text

@@ -1,4 +1,4 @@
-"""Generates texts and answers a task by the public names of `trainer`."""
+"""Generates texts and answers a task, using only the public names of `trainer`."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Prints hashes of blanks, made of the dataset in its folder."""
+"""Prints hashes of the blanks made from the dataset in the script's folder."""
 
 import hashlib
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Prints the checksums of the inputs that manifests keep."""
+"""Prints the checksums of inputs that the manifests keep."""
 
 import json
 import sys

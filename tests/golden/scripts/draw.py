@@ -1,4 +1,4 @@
-"""Prints the windows that samplers draw from the dataset in its folder, and loaders' batches."""
+"""Prints the windows that samplers draw from the dataset in this folder, and loaders' batches."""
 
 import hashlib
 from collections.abc import Iterable
@@ -23,7 +23,7 @@ from trainer import Loader, read_once
 
 
 def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
-    """Print a line per position: stream, scatter, epoch, shard, window, phase, key."""
+    """Print one line per position: stream, scatter, epoch, shard, window, phase and key."""
     at = np.array([*positions])
     drawn = sampler.draw(at)
     print(title, [stream.num_tokens for stream in sampler.streams])
@@ -35,7 +35,7 @@ def table(title: str, sampler: Sampler, positions: Iterable[int]) -> None:
 
 
 def back(sampler: Sampler, positions: Iterable[int]) -> None:
-    """Print the positions that are not found again from the window that is drawn there."""
+    """Print the positions that a sampler does not find again from the window it draws there."""
     at = np.array([*positions])
     drawn = sampler.draw(at)
     for index, position in enumerate(at):
@@ -57,7 +57,7 @@ def digest(values: object) -> str:
 
 
 def batches(title: str, loader: Iterable[dict], count: int) -> None:
-    """Print a line for each batch, with the hashes of its parts."""
+    """Print a line for each batch, with the hashes of the batch's parts."""
     print(title)
     for _, batch in zip(range(count), loader, strict=False):
         print(" ", *(f"{key}={digest(batch[key])}" for key in sorted(batch)))
@@ -108,7 +108,7 @@ def main() -> None:
         loader = Loader(sampler, batch_size=4, rank=rank, world=2)
         batches(f"rank {rank} of 2", loader, 4)
     batches("whole", Loader(scattered, batch_size=4, rank=0, world=1), 3)
-    # A wide slack in narrow windows leads to every way of cutting.
+    # With a wide slack, narrow windows are cut in every possible way.
     cut = Sampler(streams, seed=5, num_scatters=1, window=glm_windows(40, slack=10))
     batches("cut", Loader(cut, batch_size=24, rank=0, world=1), 18)
     held_out = SequentialSampler(streams_of(data, split=VALIDATION), window=causal_windows(64))

@@ -1,4 +1,4 @@
-"""Runs python -m ARGUMENTS, and ends it just before it replaces the manifest."""
+"""Runs python -m ARGUMENTS, but ends the process just before it replaces the manifest."""
 
 import os
 import runpy

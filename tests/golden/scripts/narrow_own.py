@@ -1,4 +1,4 @@
-"""A corpus with a custom reader, whose records have at most 200 bytes."""
+"""Defines a corpus with a custom reader, whose records have at most 200 bytes."""
 
 from pipelines.corpus import CorpusSpec, Document, InputFormat, Options, required_text, text_columns
 
