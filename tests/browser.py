@@ -1,4 +1,4 @@
-"""A headless Chromium, controlled by its DevTools protocol through two pipes."""
+"""Controls a headless Chromium by the DevTools protocol through two pipes."""
 
 import fcntl
 import itertools
@@ -29,7 +29,7 @@ _START = (
     "os.execv(sys.argv[3], sys.argv[3:])"
 )
 _PATIENCE = 120
-"""The seconds to wait for a response on a busy machine."""
+"""The time limit for a response, in seconds, on a busy machine."""
 
 
 class Browser:
@@ -41,7 +41,7 @@ class Browser:
         self._numbers = itertools.count(1)
         self._session: str | None = None
         self.events: list[dict[str, Any]] = []
-        """The events that the browser has sent."""
+        """The events that the browser has sent so far."""
         target = self.ask("Target.createTarget", url="about:blank")["targetId"]
         attached = self.ask("Target.attachToTarget", targetId=target, flatten=True)
         self._session = attached["sessionId"]
@@ -50,7 +50,7 @@ class Browser:
         self.ask("Page.setLifecycleEventsEnabled", enabled=True)
 
     def ask(self, method: str, **params: Any) -> Any:
-        """Call a method of the protocol and return its result."""
+        """Call a method of the protocol, and return the result."""
         number = next(self._numbers)
         message: dict[str, Any] = {"id": number, "method": method, "params": params}
         if self._session:
@@ -76,7 +76,7 @@ class Browser:
         return response
 
     def _next(self, since: int, method: str, **params: Any) -> dict[str, Any]:
-        """Wait for an event after the first `since` ones with these parameters, and return it."""
+        """Wait for an event after the first `since` ones, with these parameters, and return it."""
         while True:
             for event in self.events[since:]:
                 found = event["params"]
@@ -86,24 +86,24 @@ class Browser:
             self.events.append(self._message())
 
     def go(self, url: str) -> None:
-        """Open a URL, and wait until the page has loaded."""
+        """Open a URL, and wait until the browser has loaded the page."""
         since = len(self.events)
         response = self.ask("Page.navigate", url=url)
         assert not response.get("errorText"), response
         self._next(since, _LIFE, name="load", loaderId=response["loaderId"])
 
     def click(self, selector: str) -> None:
-        """Click the first element that a selector finds, and wait for the next page."""
+        """Click the first element that matches a selector, and wait for the next page."""
         since = len(self.events)
         self.evaluate(f"document.querySelector({json.dumps(selector)}).click()")
         loader = self._next(since, _LIFE, name="init")["loaderId"]
         self._next(since, _LIFE, name="load", loaderId=loader)
 
     def wait_for(self, condition: str) -> None:
-        """Wait until an expression is true in the page, even if the page changes meanwhile."""
+        """Wait until an expression is true in the page, even if a new page loads meanwhile."""
         end = time.monotonic() + _PATIENCE
         while time.monotonic() < end:
-            with suppress(AssertionError):  # between two pages
+            with suppress(AssertionError):  # fails between two pages
                 if self.evaluate(condition):
                     return
             time.sleep(0.02)
@@ -121,7 +121,7 @@ class Browser:
         return response["result"].get("value")
 
     def resize(self, width: int, height: int, *, dark: bool = False) -> None:
-        """Set the size of the screen, and the color scheme."""
+        """Set the size of the screen and the color scheme."""
         self.ask(
             "Emulation.setDeviceMetricsOverride",
             width=width, height=height, deviceScaleFactor=1, mobile=width < 500,
@@ -133,7 +133,7 @@ class Browser:
 
 @contextmanager
 def browser(folder: Path) -> Iterator[Browser]:
-    """Start a browser with its files in a folder, and end it after the block."""
+    """Start a browser that keeps its files in a folder, and end it after the block."""
     assert CHROMIUM
     to_read, to_write = os.pipe(), os.pipe()
     # These must not be 3 and 4, the browser's numbers for reading and writing.

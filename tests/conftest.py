@@ -6,12 +6,12 @@ from hypothesis import settings
 
 from tests.browser import CHROMIUM, Browser, browser
 
-# The first caller starts the only fork server of a process. The server's children inherit the
-# number of threads, on which the last bits of a loss depend.
+# A process has only one fork server, which the first caller starts. The server's children inherit
+# the number of threads, on which the last bits of a loss depend.
 os.environ["OMP_NUM_THREADS"] = "1"
 os.environ["DS_ACCELERATOR"] = "cpu"
 
-# No test is about time, so hypothesis has no limit of 200 ms per example.
+# No test is about time, so hypothesis's limit of 200 ms per example is switched off.
 settings.register_profile("untimed", parent=settings(), deadline=None)
 settings.load_profile("untimed")
 
@@ -19,7 +19,7 @@ NO_BROWSER = "there is no Chromium on this machine"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests of pages in a browser where there is no browser."""
+    """Skip the tests of pages in a browser if no browser is installed."""
     for item in items if CHROMIUM is None else ():
         if item.get_closest_marker("browser"):
             item.add_marker(pytest.mark.skip(reason=NO_BROWSER))
@@ -33,14 +33,14 @@ def opened_browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser
 
 @pytest.fixture
 def tab(opened_browser: Browser) -> Browser:
-    """A tab of Chromium without earlier events."""
+    """A tab of Chromium that has no earlier events."""
     opened_browser.events.clear()
     return opened_browser
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> Iterator[None]:
-    """Print at the end that pages were not tested in a browser, and what to do."""
+    """Print at the end that no pages were tested in a browser, and how to test them."""
     yield
     skipped = terminalreporter.getreports("skipped")
     count = sum(NO_BROWSER in str(report.longrepr) for report in skipped)

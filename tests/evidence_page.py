@@ -1,4 +1,4 @@
-"""Writes docs/evidence.md, with guarantees of docstrings and results of benchmarks: `--write`.
+"""Writes docs/evidence.md from docstrings' guarantees and benchmarks' results: `--write`.
 
 A module whose tests show a guarantee has a paragraph "Guarantee: …" in its docstring. The results
 come from `make bench ARGS=--write`.
@@ -34,7 +34,7 @@ core does the work, unless the table says more. Compare the rows of a table, not
 
 
 def page() -> str:
-    """Return the new text of the page, with its present results of benchmarks."""
+    """Return the new text of the page, which keeps the present results of benchmarks."""
     rows = [f"| {promise} | `{path}` |\n" for promise, path in guarantees()]
     figures = PAGE.read_text("utf-8").partition("\n### ")[1:]
     return HEAD + "".join(rows) + FIGURES + "".join(figures)
@@ -49,7 +49,7 @@ def guarantees() -> Iterator[tuple[str, str]]:
 
 
 def record(title: str, text: str) -> None:
-    """Write results below their title on the page, and replace earlier ones."""
+    """Write results below their title on the page, replacing any earlier results."""
     text = PAGE.read_text("utf-8")
     before, _, after = text.partition(f"\n### {title}\n")
     rest = after.partition("\n### ")

@@ -1,4 +1,4 @@
-"""Writes docs/flags.md, with the flags of all commands and the quality thresholds: `--write`."""
+"""Writes docs/flags.md: the flags of all commands, and the quality thresholds (`--write`)."""
 
 import argparse
 import itertools
@@ -119,7 +119,7 @@ def _meaning(action: argparse.Action) -> str:
 
 
 def show(text: str, path: Path, words: Sequence[str]) -> int:
-    """Write a page with --write, else print it; return the exit code."""
+    """Write a page if `words` contain --write, else print it; return the exit code."""
     if list(words) == ["--write"]:
         path.write_text(text, "utf-8")
     else:

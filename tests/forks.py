@@ -1,14 +1,15 @@
 """Runs commands as forks of a process that has already imported the modules of their package.
 
 Each fork has its own folder, outputs and environment, and its changes to the process end with it.
-Python, torch and DeepSpeed need seven CPU seconds to start, a fork a few hundredths. (A fork of the
-process that runs all kinds of tests, which uses a gigabyte of memory, would take a fifth of one.)
+Python, torch and DeepSpeed need seven seconds of CPU time to start, while a fork needs a few
+hundredths. (A fork of the process that runs all kinds of tests, which uses a gigabyte of memory,
+would need a fifth of a second.)
 
     python -m tests.forks PACKAGE RUN
 
-starts the server of a package for the processes of one run of pytest. It ends after the last of
-them. A client writes lines of JSON: a job, which the server answers with the process ID of the
-fork, or such an ID, which it answers with the exit code.
+starts the server of a package for the processes of one run of pytest. The server ends when the last
+of these has ended. A client writes lines of JSON. A line is either a job, to which the server
+replies with the process ID of the fork, or such an ID, to which it replies with the exit code.
 """
 
 import ctypes
@@ -36,14 +37,14 @@ from tests.mutants.copies import MARKS
 
 ROOT = Path(__file__).parents[1]
 MAX_SECONDS = 300.0
-"""Time for a command on a busy machine."""
+"""The time limit of a command, in seconds, on a busy machine."""
 PRELOADED = {
     "pipelines": (
         "apache_beam",
         "pipelines.job.build",
         "pipelines.job.append",
         "pipelines.job.estimate",
-        # Loaded lazily by those.
+        # The modules above import this one lazily.
         "fastokens",
         "jinja2",
         "pyarrow.dataset",
@@ -61,7 +62,7 @@ PRELOADED = {
         "trainer.evaluate.evaluate",
         "trainer.generate.writer",
         "trainer.export.export",
-        # Loaded lazily by those: a second or more in each process.
+        # The modules above import these lazily, which takes a second or more in each process.
         "deepspeed.module_inject.auto_ep_layer",
         "deepspeed.runtime.superoffload.superoffload_stage3",
         "deepspeed.runtime.zero.muon.muon_optimizer",
@@ -73,7 +74,7 @@ PRELOADED = {
         "trainer.evaluate.harness",
     ),
 }
-"""Modules that the server of a package imports, if they are installed, so that no job has to."""
+"""Modules that the server of a package imports, if installed, so that no job has to import them."""
 INHERITED = ("PATH", "HOME", "TMPDIR", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", MARKS)
 _PR_SET_PDEATHSIG = 1
 ENVIRONMENT = {
@@ -91,27 +92,27 @@ ENVIRONMENT = {
 
 @dataclass(frozen=True)
 class Job:
-    """A command, or lines of Python. It is sent to another process, so its values are plain."""
+    """A command, or lines of Python, with plain values, because it is sent to another process."""
 
     words: Sequence[str]
     folder: str
     outputs: Sequence[str]
-    """Files for the standard output and the standard error, perhaps the same one."""
+    """Paths of the files for standard output and standard error, perhaps the same file."""
     python: str = ""
     env: Mapping[str, str] = field(default_factory=dict)
     new_process: bool = False
-    """Whether to start a new Python instead of a fork."""
+    """Whether to start a new Python process instead of a fork."""
     pickled: str = ""
-    """A function to call in the process before the command, made by `pickled_call`."""
+    """A function, made by `pickled_call`, to call in the process before the command."""
 
 
 def pickled_call(prepare: Callable[[], None] | None) -> str:
-    """Return a function of a module, or a partial of one, as text for `Job.pickled`."""
+    """Return a module's function, or a partial of one, as text for `Job.pickled`."""
     return "" if prepare is None else pickle.dumps(prepare).hex()
 
 
 def rank_environment(rank: int, ranks: int, *, port: int, local: int) -> dict[str, str]:
-    """Return the environment variables that tell torch its rank, globally and on its node."""
+    """Return the environment variables that give torch its rank, globally and on its node."""
     return {
         "RANK": str(rank),
         "LOCAL_RANK": str(local),
@@ -123,44 +124,44 @@ def rank_environment(rank: int, ranks: int, *, port: int, local: int) -> dict[st
 
 @dataclass
 class RunningJob:
-    """A job that runs or has ended."""
+    """A job that is running or has ended."""
 
     package: str
     pid: int
     code: int | None = None
-    """The exit code; negative for a signal, as in subprocess."""
+    """The exit code; negative if a signal ended the job, as in subprocess; None while it runs."""
 
     def wait(self, seconds: float = MAX_SECONDS) -> int | None:
-        """Wait some seconds; return the exit code, or None if the job is still running."""
+        """Wait up to some seconds; return the exit code, or None if the job is still running."""
         if self.code is None:
             self.code = _request(self.package, {"pid": self.pid, "seconds": seconds})
         return self.code
 
     def signal(self, number: int) -> None:
-        """Send a signal to the job, if it runs."""
+        """Send a signal to the job if it is running."""
         if self.wait(0) is None:
             os.kill(self.pid, number)
 
     def kill(self) -> None:
-        """Kill the job, if it runs, and wait for its end."""
+        """Kill the job if it is running, and wait for its end."""
         self.signal(signal.SIGKILL)
         self.wait()
 
 
 def start(package: str, job: Job) -> RunningJob:
-    """Start a job of a package: pipelines, shards or trainer."""
+    """Start a job of a package, which is pipelines, shards or trainer."""
     pid = _request(package, asdict(job))
     assert pid is not None
     return RunningJob(package, pid)
 
 
 def run(package: str, job: Job) -> int:
-    """Run a job to its end, and return its exit code; kill it if it takes too long."""
+    """Run a job to its end, killing it if it takes too long, and return the exit code."""
     return wait_or_kill(start(package, job))
 
 
 def wait_or_kill(started: RunningJob) -> int:
-    """Wait for a job, and return its exit code; kill it if it takes too long."""
+    """Wait for a job, killing it if it takes too long, and return the exit code."""
     if started.wait() is None:
         started.kill()
     assert started.code is not None
@@ -168,10 +169,10 @@ def wait_or_kill(started: RunningJob) -> int:
 
 
 def _request(package: str, query: Mapping[str, Any]) -> int | None:
-    """Send a request to the server of a package, and return its answer."""
+    """Send a request to the server of a package, and return the server's reply."""
     if package not in _servers:
         with _connect(package) as connection:
-            _servers[package] = connection.makefile("rw")  # which keeps it open
+            _servers[package] = connection.makefile("rw")  # the file keeps the connection open
     stream = _servers[package]
     stream.write(json.dumps(query) + "\n")
     stream.flush()
@@ -180,17 +181,18 @@ def _request(package: str, query: Mapping[str, Any]) -> int | None:
 
 
 _servers: dict[str, IO[str]] = {}
-"""Connections to the servers, by package."""
+"""The connections to the servers, by package."""
 
 
 def _connect(package: str) -> socket.socket:
-    """Connect to the server of a package, which all workers of a run of pytest share."""
+    """Connect to a package's server, which all workers of a run of pytest share."""
     run = os.environ.get("PYTEST_XDIST_TESTRUNUID", str(os.getpid()))
     connection = socket.socket(socket.AF_UNIX)
     if connection.connect_ex(_address(package, run)):
         words = [sys.executable, "-m", "tests.forks", package, run]
         outputs = [(os.POSIX_SPAWN_DUP2, 2, 1)]
-        # The server may outlive this process. In its own session Ctrl-C does not reach it.
+        # The server may outlive this process. It gets its own session so that Ctrl-C does not reach
+        # it.
         os.posix_spawn(words[0], words, ENVIRONMENT, file_actions=outputs, setsid=True)
         while connection.connect_ex(_address(package, run)):
             time.sleep(0.01)
@@ -198,7 +200,7 @@ def _connect(package: str) -> socket.socket:
 
 
 def _address(package: str, run: str) -> str:
-    """Return an abstract address of Linux, which is free again when the server has ended."""
+    """Return an abstract Linux address, which is free again once the server has ended."""
     return f"\0corpusmill-{run}-{package}"
 
 
@@ -207,7 +209,7 @@ def main(package: str, run: str) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         try:
             listening.bind(_address(package, run))
-        except OSError:  # another worker of pytest started one first
+        except OSError:  # another pytest worker started a server first
             return
         listening.listen()
         import_package(package)
@@ -220,12 +222,12 @@ def main(package: str, run: str) -> None:
 
 
 def die_with_parent() -> None:
-    """Have the kernel kill this process when its parent ends."""
+    """Make the kernel kill this process when its parent ends."""
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def fork_servers(*packages: str) -> None:
-    """Fork the servers of some or all packages from this process, which has the libraries."""
+    """Fork the servers of packages (default: all) from this process, which has the libraries."""
     for package in packages or PRELOADED:
         ours, theirs = socket.socketpair()
         _serve_client(package, theirs)
@@ -242,7 +244,7 @@ def _serve_client(package: str, connection: socket.socket) -> int:
             die_with_parent()
             stream = connection.makefile("rw")
             for number, line in enumerate(stream):
-                if not number:  # tests without commands of the package need none of it
+                if not number:  # tests that run no commands of the package need no libraries
                     import_package(package)
                 query = json.loads(line)
                 reply = _wait_for_child(**query) if "pid" in query else _fork_job(Job(**query))
@@ -272,7 +274,7 @@ def _fork_job(job: Job) -> int:
 
 
 def _wait_for_child(pid: int, seconds: float) -> int | None:
-    """Wait some seconds for a child; return its exit code, or None if it is still running."""
+    """Wait up to some seconds for a child; return the exit code, or None if it is running."""
     end = time.monotonic() + seconds
     pause = 0.002
     while not (ended := os.waitpid(pid, os.WNOHANG))[0]:
@@ -284,7 +286,7 @@ def _wait_for_child(pid: int, seconds: float) -> int | None:
 
 
 def _run_job(job: Job) -> NoReturn:
-    """Run the job in this process, which is a fork, and end the process."""
+    """Run the job in this process, which is a fork, then end the process."""
     code = 1
     try:
         die_with_parent()
@@ -305,7 +307,7 @@ def _run_job(job: Job) -> NoReturn:
 
 
 def _redirect(folder: Path, outputs: Sequence[str]) -> None:
-    """Change to the folder, redirect the outputs, and undo the settings of earlier tests."""
+    """Change to a folder, redirect the outputs, and undo the settings of earlier tests."""
     os.chdir(folder)
     for number, path in zip((0, 1, 2), (os.devnull, *outputs), strict=True):
         opened = os.open(path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND)
@@ -314,24 +316,24 @@ def _redirect(folder: Path, outputs: Sequence[str]) -> None:
     sys.stdout = open(1, "w", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", closefd=False, buffering=1)  # noqa: SIM115
     logging.getLogger().handlers.clear()
-    # A fork server that another test started is not a child of this process.
+    # A fork server that an earlier test started is not a child of this process.
     forkserver._forkserver._forkserver_pid = None  # type: ignore[attr-defined]
-    # Modules that run by name have been imported before.
+    # Modules that are run by name were already imported.
     warnings.filterwarnings("ignore", category=RuntimeWarning, module="runpy")
     sys.path.insert(0, str(folder))
     sys.dont_write_bytecode = True
-    # Other tests may have imported modules of these names.
+    # Earlier tests may have imported modules with these names.
     for path in folder.glob("*.py"):
         sys.modules.pop(path.stem, None)
 
 
 def _by_name(words: Sequence[str]) -> Sequence[str]:
-    """Return -m unless the first word is a script."""
+    """Return the words after -m, or the words alone if the first is a script."""
     return () if words[0].endswith(".py") else ("-m",)
 
 
 def _code_of_command(words: Sequence[str]) -> int:
-    """Run a module, or a script, with its arguments, and return the exit code."""
+    """Run a module or a script with its arguments, and return the exit code."""
     sys.argv = [*words]
     sys.orig_argv = [sys.executable, *_by_name(words), *words]
     try:
@@ -345,9 +347,9 @@ def _code_of_command(words: Sequence[str]) -> int:
 
 
 def _code_of_python(lines: str) -> int:
-    """Run lines of Python; print an error, and return 2 for a UserError, 1 for another one."""
+    """Run lines of Python; print any error, and return 2 for a UserError, 1 for other errors."""
     try:
-        exec(compile(lines, "row", "exec"), {"__name__": "row"})  # the rows are our own code
+        exec(compile(lines, "row", "exec"), {"__name__": "row"})  # the lines are from our tables
     except Exception as error:  # noqa: BLE001 - the row expects a certain one
         sys.stderr.write(f"{type(error).__name__}: {error}\n")
         return 2 if isinstance(error, UserError) else 1

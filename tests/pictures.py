@@ -1,4 +1,4 @@
-"""Draws docs/images/report.png: the top of the report of a run on the bundled sample.
+"""Draws docs/images/report.png, the top of the report of a run on the bundled sample.
 
 python -m tests.pictures
 """
@@ -16,7 +16,7 @@ _BOTTOM = "document.querySelector('#funnel table').getBoundingClientRect().botto
 
 
 def main() -> None:
-    """Build the dataset, open its report and write the picture."""
+    """Build the dataset, open its report, and write the picture."""
     with tempfile.TemporaryDirectory() as name:
         dataset = Path(name, "build", "wudao")
         api.build("wudao", output=dataset, quality="zh=fineweb2-zh,en=gopher", dedup="minhash")

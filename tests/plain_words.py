@@ -1,7 +1,7 @@
 """Finds phrases that plain English does not use: `python -m tests.plain_words [PATH …]`.
 
-It reads the docstrings, comments and messages of the code, the templates, and the pages, perhaps
-only those below some paths, and prints each finding with a better phrase.
+It reads the docstrings, comments and messages of the code, the templates, and the pages. If there
+are paths, it reads only files below these. It prints each finding with a better phrase.
 """
 
 import ast
@@ -29,7 +29,7 @@ LEFT_OUT = (
     "tests/test_plain_words.py",
     "trainer/configs/",
 )
-"""Data, generated pages and texts, and the phrases themselves."""
+"""The paths of data, of generated pages and texts, and of the phrases themselves."""
 
 _COUNTED = (
     "byte|cell|character|checkpoint|column|document|file|folder|line|pair|prompt|question|record|"
@@ -86,7 +86,7 @@ CONSTANT = re.compile(r"\b_*(?:[A-Z]+_)*(?:MOST|LEAST)_\w+")
 
 @dataclass(frozen=True)
 class Finding:
-    """A phrase in a file, and a better one."""
+    """A phrase in a file, and a better phrase."""
 
     path: str
     line: int
@@ -119,7 +119,7 @@ def files() -> Iterator[Path]:
 
 
 def findings(path: Path) -> Iterator[Finding]:
-    """Yield the findings in a file."""
+    """Yield the phrases found in a file."""
     name, text = str(path.relative_to(ROOT)), path.read_text("utf-8", "replace")
     for start, passage in _passages(path, text):
         flat, starts = _flat(passage)
@@ -134,9 +134,9 @@ def findings(path: Path) -> Iterator[Finding]:
 
 
 def _flat(passage: str) -> tuple[str, list[int]]:
-    """Return a text with joined lines and without code, and the offset of each line.
+    """Return a text whose lines are joined and whose code is masked, and each line's offset.
 
-    Paragraphs, items of lists and cells of tables begin a new line.
+    Paragraphs, list items and table cells begin a new line.
     """
     flat, starts = "", []
     for row in passage.split("\n"):
@@ -147,10 +147,10 @@ def _flat(passage: str) -> tuple[str, list[int]]:
 
 
 def _passages(path: Path, text: str) -> list[tuple[int, str]]:
-    """Return the texts of a file, with their first lines."""
+    """Return the passages of a file, each with the number of its first line."""
     if path.suffix == ".py":
         return [*_comments(text), *_strings(text, messages="tests" not in path.parts)]
-    if path.suffix == ".md":  # without the blocks of code
+    if path.suffix == ".md":  # leaves out the blocks of code
         text = re.sub(
             r"^```.*?^```", lambda block: "\n" * block[0].count("\n"), text, flags=re.S | re.M
         )
@@ -158,7 +158,7 @@ def _passages(path: Path, text: str) -> list[tuple[int, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the comments of a module, with the lines of each block joined."""
+    """Yield the comments of a module, joining the lines of each block."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     found = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     for _, numbered in groupby(enumerate(found), lambda each: each[1][0] - each[0]):
@@ -167,7 +167,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _strings(text: str, *, messages: bool) -> Iterator[tuple[int, str]]:
-    """Yield the docstrings of a module, and its other strings that are sentences."""
+    """Yield the docstrings of a module, and all other strings in it that are sentences."""
     nodes = [*ast.walk(ast.parse(text))]
     docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
     parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}

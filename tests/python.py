@@ -1,4 +1,4 @@
-"""A new Python process that finds this code."""
+"""Starts a new Python process that finds this code."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def python(*words: object, at: Path, **env: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with arguments in a folder; `env` has more environment variables."""
+    """Run Python with arguments in a folder; `env` adds environment variables."""
     return subprocess.run(
         [sys.executable, *map(str, words)],
         cwd=at,

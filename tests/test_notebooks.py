@@ -1,4 +1,4 @@
-"""The notebooks of docs run, and give the output that they contain."""
+"""The notebooks in docs run, and give the output that they contain."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture
 def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder to run in, without the user's settings of Jupyter, where Python finds this code."""
+    """A working folder in which Python finds this code, and Jupyter no settings of the user."""
     for name in ("IPYTHONDIR", "JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR"):
         monkeypatch.setenv(name, str(tmp_path / name.lower()))
     monkeypatch.setenv("PYTHONPATH", str(ROOT))
@@ -47,7 +47,7 @@ def executed(path: Path, folder: Path) -> Any:
 
 
 def shown(cell: Any) -> Iterator[str]:
-    """Yield the outputs of a cell, without times, and without numbers if its tag is `varies`."""
+    """Yield a cell's outputs, with times masked, and also numbers if the cell's tag is `varies`."""
     varies = "varies" in cell.metadata.get("tags", [])
     for output in cell.get("outputs", []):
         for text in (output.get("text", ""), *sorted(output.get("data", {}).values())):

@@ -1,4 +1,4 @@
-"""The script of `make lint` finds phrases in sentences, and no others."""
+"""The script of `make lint` finds phrases in sentences, but not in code or other text."""
 
 from pathlib import Path
 

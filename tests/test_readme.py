@@ -1,4 +1,4 @@
-"""Runs the commands and the Python of README from top to bottom, and checks their output."""
+"""Runs README's commands and Python code from top to bottom, and checks the output."""
 
 import os
 import re
@@ -15,22 +15,22 @@ from tests.python import ROOT, python
 
 PAGES = ("README.md", "README.zh.md")
 _OF_THE_CHECKOUT = {"git", "make"}
-"""Programs of commands that make a checkout, install it, or run the Makefile."""
+"""Programs whose commands make a checkout, install it, or run the Makefile."""
 _OF_CLUSTERS = {"deepspeed", "torchrun"}
-"""Programs of commands that need several GPUs."""
+"""Programs whose commands need several GPUs."""
 
 _CONSOLE = (
     sys.executable,
     "-c",
     "import sys; from shards.console import main; sys.exit(main())",
 )
-"""The script `corpusmill`, which cannot start in an environment that was moved."""
+"""Runs the script `corpusmill`, which by itself cannot start in an environment that was moved."""
 
 _VARYING = re.compile(
     r"((?:loss|accuracy|lr|grad norm|ms/step|tokens/s|lag|documents/s|files/s) )[\d.,e-]+|"
     r"\b\d+:\d\d\b|\b[\d.]+ s\b"
 )
-"""Figures that differ between machines, by their speed or the last bits of a sum."""
+"""Figures that differ between machines, because the speed or the last bits of a sum differ."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Command:
     shown: tuple[str, ...]
 
     def check(self, output: str) -> None:
-        """Check the output, if the page shows any; … stands for any text."""
+        """Check the output if the page shows any; there, … stands for any text."""
         if not self.shown:
             return
         wanted = "".join(
@@ -56,7 +56,7 @@ class Command:
 
 
 def _pattern(text: str) -> str:
-    """Return the pattern of a text in which measured figures may differ."""
+    """Return a pattern for a text in which measured figures may differ."""
     pattern, end = "", 0
     for found in _VARYING.finditer(text):
         pattern += re.escape(text[end : found.start()] + (found[1] or "")) + r"[\d.,:e-]+(?: s)?"
@@ -85,7 +85,7 @@ def commands(page: str, heading: str = "") -> list[Command]:
 
 
 def run(command: Command, folder: Path) -> str:
-    """Run a command in the folder, and return its standard output and error."""
+    """Run a command in a folder, and return its standard output and error."""
     output = folder.with_name(f"{folder.name}.txt")
     words = shlex.split(command.text)
     if words[:2] == ["python", "-m"]:
@@ -109,7 +109,7 @@ def run(command: Command, folder: Path) -> str:
 
 
 def make_place(folder: Path) -> Path:
-    """Give a folder the files of a checkout that the commands need."""
+    """Copy to a folder the files of a checkout that the commands need."""
     (folder / "pipelines").mkdir()
     (folder / "pipelines" / "sample").symlink_to(ROOT / "pipelines" / "sample")
     return folder
@@ -123,7 +123,7 @@ def test_both_pages_have_the_same_commands() -> None:
 
 @pytest.mark.slow
 def test_the_commands_of_the_page_run_one_after_the_other(tmp_path: Path) -> None:
-    """The commands run in one folder, in the order of the page."""
+    """All commands run in one folder, in the order in which the page has them."""
     place = make_place(tmp_path)
     programs = set()
     for command in commands("README.md"):

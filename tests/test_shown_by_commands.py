@@ -1,6 +1,6 @@
-"""Texts, names and options print no control characters, and write no secret to a file.
+"""Commands print no control characters of texts and names, and write no secret to a file.
 
-Every option of every command for a path or an address gets hostile values.
+Every option of every command that takes a path or an address gets hostile values.
 """
 
 import html
@@ -41,7 +41,7 @@ FORMS = (
     "simplecache::{scheme}://u:{secret}@host.invalid/x",
     "{scheme}://host.invalid/https://u:{secret}@other.invalid/x",
 )
-"""Addresses with secrets, which are refused before any request."""
+"""Addresses that contain secrets, and are refused before any request."""
 
 CLASSIFIER = ["pipelines.train_classifier"]
 
@@ -94,7 +94,7 @@ COMMANDS = (
 
 
 def address(seed: int) -> tuple[str, str]:
-    """Return a hostile address, and the secret in it."""
+    """Return a hostile address and the secret in it."""
     choices = random.Random(seed)
     secret = "".join(choices.choices("ABCdef0123456789", k=12))
     scheme = choices.choice(("https", "http", "HTTPS", "s3", "gs", "memory"))
@@ -102,7 +102,7 @@ def address(seed: int) -> tuple[str, str]:
 
 
 def traces(folder: Path, secret: str) -> list[Path]:
-    """Return the files below a folder with a secret in their name or content."""
+    """Return the files below a folder that have a secret in their name or content."""
     return [
         path
         for path in folder.rglob("*")
@@ -111,7 +111,7 @@ def traces(folder: Path, secret: str) -> list[Path]:
 
 
 def run(module: str, argv: list[str]) -> int:
-    """Run a command in this process; of `trainer.train` only the code that reads its flags."""
+    """Run a command in this process; for `trainer.train`, only the code that reads the flags."""
     if module == "shards":
         return run_package(module, argv)
     if module == "trainer.train":
@@ -122,7 +122,7 @@ def run(module: str, argv: list[str]) -> int:
 
 
 def is_slow(words: list[str]) -> bool:
-    """Return whether a command imports Beam, or really runs because any output name is valid."""
+    """Return whether a command imports Beam, or runs because any name of an output is valid."""
     return "--runner=FlinkRunner" in words or words == ["pipelines.wudao", "--output", "{}"]
 
 
@@ -143,14 +143,14 @@ HOSTILE = (
 
 
 def hostile(seed: int) -> str:
-    """Return a name of control characters and a few others."""
+    """Return a name that consists of control characters and a few others."""
     choices = random.Random(seed)
     signs = [choices.choice((*HOSTILE, "a", "中", "é", "😀", " ")) for _ in range(8)]
     return f"x{choices.choice(HOSTILE)}{''.join(signs)}y"
 
 
 def control_characters(text: str) -> set[str]:
-    """Return the control characters of a text, except line breaks and tabs."""
+    """Return the set of control characters of a text, except line breaks and tabs."""
     kinds = ("Cc", "Cf", "Cs", "Zl", "Zp")
     return {sign for sign in text if unicodedata.category(sign) in kinds} - {"\n", "\t"}
 
@@ -175,7 +175,7 @@ def test_no_option_prints_control_characters_or_writes_a_secret(
         if code or secret:
             assert (code, shown.err.count("\n")) == (EXIT_REFUSED, 1), argv
             assert len(shown.err) > 20
-        else:  # any new name is valid
+        else:  # otherwise any new name is valid
             assert words[-2] in ("--output", "--save", "--init-from", "--data", "--deepspeed")
         if secret:
             assert traces(tmp_path, secret) == []

@@ -45,7 +45,7 @@ BENCHMARKS: Mapping[str, tuple[str, Callable[[argparse.Namespace], str]]] = {
     "blanks": ("GLM windows to rows with blanks", lambda _: blanks.measure()),
     "generate": ("Tokens written a second", lambda _: generating.measure()),
 }
-"""The title of each table, and the function that returns the table, by name."""
+"""By name of the benchmark: the title of the table, and the function that returns the table."""
 
 
 def main() -> None:

@@ -1,4 +1,4 @@
-"""The speed of turning GLM windows into rows with blanks."""
+"""Measures the speed of turning GLM windows into rows with blanks."""
 
 import statistics
 import time
@@ -14,11 +14,11 @@ POSITIONS = 512
 BATCH_SIZES = (16, 64)
 ROUNDS = 9
 SECONDS = 0.3
-"""The seconds of a round."""
+"""The length of a round in seconds."""
 SPECIAL = {"eos": 0, "cls": 1, "mask": 2, "smask": 3, "gmask": 4, "sop": 5, "eop": 6, "dblock": 7}
 SIZE = 50_048
 STOP = 8
-"""The only token that ends a sentence; it comes every 20 tokens."""
+"""The only token that ends a sentence; every twentieth token is this one."""
 
 CASES: Mapping[str, tuple[int, Mapping[str, float]]] = {
     "bert": (1, {"bert_prob": 1, "sentence_prob": 0}),
@@ -28,11 +28,11 @@ CASES: Mapping[str, tuple[int, Mapping[str, float]]] = {
     "gpt_infill": (1, {"bert_prob": 0, "sentence_prob": 0, "infill_prob": 1}),
     "mix": (1, {"block_mask_prob": 0.1, "short_seq_prob": 0.02}),
 }
-"""The number of documents per window, and the options."""
+"""The number of documents per window, and the options for blanks, by name."""
 
 
 def measure() -> str:
-    """Return the table of samples per CPU second of all threads."""
+    """Return the table of samples per second of CPU time, summed over all threads."""
     rows = []
     for name, (documents, values) in CASES.items():
         options = BlankOptions(**{"block_mask_prob": 0, "short_seq_prob": 0, **values})  # type: ignore[arg-type]  # none of them is for the flags
@@ -79,4 +79,4 @@ def _rates(batch: Batch, options: BlankOptions) -> list[float]:
             maker(batch, keys, sources=sources)
             first, num_samples = first + number, num_samples + number
         rates.append(num_samples / (time.process_time() - cpu))
-    return rates[1:]  # the first warms up
+    return rates[1:]  # the first round warms up

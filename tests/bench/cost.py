@@ -1,4 +1,4 @@
-"""Measures commands: CPU seconds, seconds, and the memory of their processes."""
+"""Measures the time, the CPU time and the memory of commands and all their processes."""
 
 import ctypes
 import os
@@ -22,13 +22,14 @@ _SAMPLES_PER_SECOND = 5
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """The costs of commands, in total, and their output."""
+    """The total costs of some commands, and the commands' output."""
 
     cpu: float
-    """The CPU seconds of all processes."""
+    """The CPU time of all processes in seconds."""
     seconds: float
     rss: int
-    """The peak resident bytes of all processes together; shared pages count for each process."""
+    """The peak resident memory of all processes together, in bytes; shared pages count for each
+    process."""
     out: str
 
 
@@ -36,7 +37,7 @@ def run_measured(*commands: Command) -> Cost:
     """Run commands at the same time, and wait until all have ended.
 
     Raises:
-        RuntimeError: One of them failed.
+        RuntimeError: A command failed.
     """
     before, started, rss = children_cpu(), time.monotonic(), 0
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
@@ -56,7 +57,7 @@ def run_measured(*commands: Command) -> Cost:
 
 
 def children_cpu() -> float:
-    """Wait until all children have ended, and return their CPU seconds.
+    """Wait until all children have ended, and return the children's CPU time in seconds.
 
     The workers of a run are children of a fork server, which outlives the run by a moment. From the
     first call on, orphans become children of this process.
@@ -70,7 +71,7 @@ def children_cpu() -> float:
 
 
 def _rss(pid: int) -> int:
-    """Return the resident bytes of a process and its descendants."""
+    """Return the resident memory of a process and its descendants in bytes."""
     found = 0
     with suppress(psutil.NoSuchProcess):
         root = psutil.Process(pid)

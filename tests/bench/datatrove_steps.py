@@ -1,11 +1,11 @@
-"""datatrove's filters and pipelines, run by an interpreter that has datatrove.
+"""Runs datatrove's filters and pipelines in an interpreter that has datatrove.
 
     python tests/bench/datatrove_steps.py minhash FOLDER OUTPUT
     python tests/bench/datatrove_steps.py RECIPE INPUT.jsonl.zst OUTPUT TOKENIZER.json LID_MODEL
 
-minhash removes near-duplicates of JSON lines and writes them to OUTPUT/removed. RECIPE is
-bare, fineweb (its four filters, and near-duplicate signatures) or fineweb2 (its filters for
-Mandarin), from JSON lines to tokens.
+minhash removes near-duplicates of JSON lines and writes them to OUTPUT/removed. RECIPE names a
+pipeline from JSON lines to tokens: bare, fineweb (FineWeb's four filters, and near-duplicate
+signatures) or fineweb2 (FineWeb-2's filters for Mandarin).
 
 Sources: datatrove, examples/fineweb.py (05194d3); FineWeb-2, configs/cmn_Hani.yml (05e6729) and
 fineweb-2-pipeline.py (7ee60b3).
@@ -38,11 +38,12 @@ from datatrove.utils import lid
 from datatrove.utils.hashing import HashConfig
 
 MINHASH = MinhashConfig(hash_config=HashConfig(hash_fc="sha1"))
-"""FineWeb's 14 buckets of 8 hashes of 5-grams; datatrove's default hash fails with new xxhash."""
+"""FineWeb's 14 buckets of 8 hashes of 5-grams; datatrove's default hash fails with new versions of
+xxhash."""
 
 
 def filters(recipe: str) -> Sequence[Any]:
-    """Return the filters of bare, fineweb or fineweb2."""
+    """Return the filters of the recipe bare, fineweb or fineweb2."""
     return {"bare": (), "fineweb": _fineweb(), "fineweb2": _fineweb2()}[recipe]
 
 
@@ -84,10 +85,10 @@ def _fineweb2(language: str = "cmn_Hani") -> Sequence[Any]:
 
 
 class Signatures(MinhashDedupSignature):
-    """Computes the signature of every document, without writing it."""
+    """Computes the signature of every document, but does not write it."""
 
     def run(self, data: Any, *_: Any, **__: Any) -> Iterator[Any]:
-        """Yield the documents."""
+        """Yield the documents unchanged."""
         for document in data:
             shingles = self.get_shingles(document.text)
             if shingles.size:
@@ -96,8 +97,8 @@ class Signatures(MinhashDedupSignature):
 
 
 def run_recipe(recipe: str, source: Path, output: str, tokenizer: str, model: str) -> None:
-    """Read, identify the language, filter and tokenize."""
-    # Both pipelines use the given model; datatrove would download lid.176.bin.
+    """Run a recipe: read, identify the language, filter and tokenize."""
+    # Makes both pipelines use the same model; datatrove would download lid.176.bin.
     lid.cached_asset_path_or_download = lambda *_, **__: model
     signed = [Signatures(f"{output}/signatures", MINHASH)] if recipe == "fineweb" else []
     reader = JsonlReader(
@@ -114,7 +115,7 @@ def run_recipe(recipe: str, source: Path, output: str, tokenizer: str, model: st
 
 
 def remove_duplicates(folder: str, output: str) -> None:
-    """Run the four steps of MinHash."""
+    """Run datatrove's four steps of MinHash."""
     reader = JsonlReader(folder)
     removed = JsonlWriter(f"{output}/removed", compression=None)
     signed, bucketed, drops = (f"{output}/{name}" for name in ("signatures", "buckets", "drops"))

@@ -1,8 +1,9 @@
-"""Dedup of generated documents: time, memory, and the duplicates found, compared with datatrove.
+"""Measures dedup's time and memory, and compares the duplicates that it finds with datatrove's.
 
-The first two tables need no text. They generate signatures, a segment per 100,000 documents, with
-5 % exact and 5 % near-duplicates anywhere, and run dedup on the files that ProcessSplits would
-write. The third runs both implementations on real documents and planted versions of them.
+The first two tables need no text. They generate signatures, with one segment per 100,000 documents,
+5 % exact duplicates and 5 % near-duplicates anywhere, and run dedup on the files that ProcessSplits
+would write. The third table runs both implementations on real documents and planted versions of
+these.
 
     python -m tests.bench.dedup FOLDER DEDUP CLUSTERS WORKERS
 
@@ -56,7 +57,7 @@ from tests.pipelines.dedup.plain import sign, signatures_of
 SCRIPT = Path(__file__).with_name("datatrove_steps.py")
 GENERATION = "g0001-00000000"
 NEW, EXISTING = 100_000, (0, 1_000_000, 10_000_000)
-"""The numbers of documents of an append, and of earlier documents."""
+"""The number of documents that an append adds, and the numbers of earlier documents."""
 NUM_PLANTED, NUM_SEGMENTS = 3000, 7
 SEGMENT_DOCUMENTS = 100_000
 CASES = (("exact", 1), ("minhash", 1), ("minhash", 2))
@@ -64,7 +65,7 @@ CASES = (("exact", 1), ("minhash", 1), ("minhash", 2))
 
 
 def measure(num_documents: int) -> str:
-    """Return the table of seconds and memory for a number of documents."""
+    """Return the table of time and memory for a number of documents."""
     ids = range(num_documents)
     folder = cached_folder(f"dedup-{num_documents}", lambda to: generate(to, ids, num_documents))
     size = sum(path.stat().st_size for path in (folder / WORK / "map").iterdir())
@@ -75,14 +76,14 @@ def measure(num_documents: int) -> str:
 
 
 def generate(folder: Path, ids: range, total: int) -> None:
-    """Write the segments and the index of some of `total` documents, like ProcessSplits."""
+    """Write the segments and the index of some of `total` documents as ProcessSplits does."""
     starts = range(ids.start, ids.stop, SEGMENT_DOCUMENTS)
     parts = (np.arange(at, min(at + SEGMENT_DOCUMENTS, ids.stop)) for at in starts)
     write_plan(folder, (SegmentDedup(documents(part, total)) for part in parts))
 
 
 def write_plan(folder: Path, dedupers: Iterable[SegmentDedup]) -> None:
-    """Write the segments, one after the other, and their index."""
+    """Write the segments, one after the other, and the index of the segments."""
     planned = []
     for number, deduper in enumerate(dedupers):
         stem = folder / WORK / "map" / f"s{number:05}"
@@ -112,11 +113,11 @@ def write_plan(folder: Path, dedupers: Iterable[SegmentDedup]) -> None:
 
 
 def documents(ids: np.ndarray, total: int) -> pa.Table:
-    """Return documents by order, with hashes and signatures; one in ten duplicates another one."""
+    """Return documents by order, with hashes and signatures; one in ten is a duplicate."""
     order = order_hashes("s", "f", positions=ids, ordinals=np.zeros(len(ids), np.int32), seed=0)
     kind = sample_hashes("s", "kind", ids, seed=0) % np.uint64(20)
     other = (sample_hashes("s", "other", ids, seed=0) % np.uint64(total)).astype(np.int64)
-    family = np.where(kind < 2, other, ids)  # 0: equal to another, 1: near to it
+    family = np.where(kind < 2, other, ids)  # 0: equal, 1: a near-duplicate
     slots = np.arange(NUM_SLOTS)
     values = holdout_hashes("s", "slot", (family[:, None] * NUM_SLOTS + slots).reshape(-1), seed=0)
     values = values.reshape(-1, NUM_SLOTS)
@@ -140,7 +141,7 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
 
 
 def _dedup_in_process(folder: Path, dedup: str, workers: int) -> list[str]:
-    """Run dedup of a folder that generate() wrote; return FIGURES."""
+    """Run dedup, in its own process, of a folder that generate() wrote; return the FIGURES."""
     for phase in ("dedup", "known", "drops", "merge"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
     words = (folder, dedup, workers)
@@ -150,11 +151,12 @@ def _dedup_in_process(folder: Path, dedup: str, workers: int) -> list[str]:
 
 
 FIGURES = ("seconds", "CPU s", "RSS MB", "dropped", "known")
-"""The results of `_dedup_in_process`; known: dropped because of earlier generations."""
+"""The results of `_dedup_in_process`; `known` counts documents dropped because of earlier
+generations."""
 
 
 def measure_append(existing: Sequence[int]) -> str:
-    """Return the table of NEW documents after each number of earlier ones, with a cold cache."""
+    """Return the table of appending NEW documents to each number of earlier ones, uncached."""
     rows = []
     for number in existing:
         folder = fresh_path("dedup-append")
@@ -191,7 +193,7 @@ def _forget(path: Path) -> None:
 
 
 def run(folder: Path, options: WudaoOptions) -> DedupResult:
-    """Return the result of dedup of a folder that generate() wrote."""
+    """Run dedup on a folder that generate() wrote, and return the result."""
     silence_beam()
     plan = load_index(folder / WORK, (folder / "plan").read_text())
     store = JobStore(folder / WORK, "bench")
@@ -209,7 +211,7 @@ def run(folder: Path, options: WudaoOptions) -> DedupResult:
 
 
 def compare(python: str) -> str:
-    """Return the table of planted pairs that we and datatrove find, by similarity.
+    """Return the table of the planted pairs that our dedup and datatrove find, by similarity.
 
     Args:
         python: An interpreter that has datatrove.
@@ -234,10 +236,10 @@ def compare(python: str) -> str:
 
 
 def plant(documents: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray]:
-    """Return documents, then a version of each with a stretch of another document.
+    """Return documents, followed by a version of each that contains a stretch of another document.
 
-    Also return float[n], the Jaccard similarity of document and version by 5-grams of words, which
-    is 0.3 to 1.
+    Also return float[n]: the Jaccard similarity, from 0.3 to 1, of each document and its version,
+    by 5-grams of words.
     """
     rng = np.random.default_rng(0)
     texts, versions, similarity = [], [], []
@@ -257,13 +259,13 @@ def plant(documents: Sequence[Sequence[str]]) -> tuple[list[str], np.ndarray]:
 
 
 def _words(text: Text, num: int) -> list[list[str]]:
-    """Return the first 250 words of documents, with letters only."""
+    """Return the first 250 words of some documents, each word with its letters only."""
     words = (re.sub("[^a-z]+", " ", each.lower()).split()[:250] for each in text.read())
     return [*itertools.islice((each for each in words if len(each) == 250), num)]
 
 
 def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
-    """Return which texts our dedup drops, in several segments."""
+    """Return, for each text, whether our dedup drops it, with the texts in several segments."""
     folder = fresh_path("dedup-planted")
     order = order_hashes("s", "f", positions=np.arange(len(texts)),
                          ordinals=np.zeros(len(texts), np.int32), seed=0)  # fmt: skip
@@ -286,7 +288,7 @@ def _ours(texts: list[str], *, threshold: float) -> np.ndarray:
 
 
 def _datatrove(texts: list[str], python: str) -> np.ndarray:
-    """Return which texts datatrove removes."""
+    """Return, for each text, whether datatrove removes it."""
     folder = fresh_path("dedup-datatrove")
     (folder / "in").mkdir(parents=True)
     lines = [json.dumps({"text": text, "id": str(at)}) for at, text in enumerate(texts)]
@@ -301,7 +303,7 @@ def _datatrove(texts: list[str], python: str) -> np.ndarray:
 
 
 def _main() -> None:
-    """Run dedup once; print the seconds, and the numbers of dropped and known documents."""
+    """Run dedup once, and print the time and the numbers of dropped and known documents."""
     folder, dedup, workers = sys.argv[1:]
     started = time.monotonic()
     options = WudaoOptions(dedup=dedup, workers=int(workers))

@@ -1,4 +1,4 @@
-"""Inputs of benchmarks: real text if it exists here, else recombined text of the sample.
+"""Inputs of benchmarks: real text if this machine has it, otherwise recombined sample text.
 
 Files are written to build/bench once.
 """
@@ -27,55 +27,55 @@ NO_REAL_TEXT = "skipped: it takes the real text of ../shared/data/bench"
 FINEWEB = "gopher-repetition@datatrove+gopher@datatrove+c4@fineweb+fineweb@code"
 """The quality rules of FineWeb, as datatrove's code has them."""
 PAPERS = "gopher-repetition+gopher+c4+fineweb"
-"""The same rules, as their papers describe them."""
+"""The same rules, as the papers describe them."""
 FINEWEB2 = "fineweb2-zh"
 
-# A page of WuDao's open part has about 2.7 KB; this is the mean of the log-normal.
+# A page of WuDao's open part has about 2.7 KB, which is the mean of the log-normal distribution.
 _MEAN_BYTES, _SIGMA = 2700, 0.8
-# One or a few sentences: 40 characters or more, then to the next end of a sentence.
+# One sentence or a few: at least 40 characters, then up to the next end of a sentence.
 _PASSAGE = re.compile(r".{40,}?(?:[。！？!?\n]+|$)|.+$", re.DOTALL)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Text:
-    """A file of JSON lines with `text` in one language, and the tokenizer for it."""
+    """A file of JSON lines with `text` in one language, and a tokenizer for the language."""
 
     language: str
     path: Path
     tokenizer: str
 
     def read(self) -> Iterator[str]:
-        """Yield the documents, in order."""
+        """Yield the texts of the documents, in order."""
         with zstandard.open(self.path, "rt", encoding="utf-8") as lines:
             yield from (json.loads(line)["text"] for line in lines)
 
 
 def tokenizer() -> str:
-    """Return the --tokenizer of GLM's Chinese model, or of the sample if that is missing."""
+    """Return the --tokenizer of GLM's Chinese model, or the sample's if that model is missing."""
     return f"sentencepiece:{REAL_TOKENIZER}" if REAL_TOKENIZER.exists() else CORPUS.sample_tokenizer
 
 
 def english() -> Text:
-    """Return the English documents; REAL_TEXT must exist."""
+    """Return the English documents, which REAL_TEXT must contain."""
     merges = cached_folder("gpt2", _gpt2) / "merges.txt"
     path = REAL_TEXT.with_name("en.jsonl.zst")
     return Text(language="en", path=path, tokenizer=f"tiktoken:{merges}")
 
 
 def chinese() -> Text:
-    """Return the Chinese documents; REAL_TEXT must exist."""
+    """Return the Chinese documents, which REAL_TEXT must contain."""
     return Text(language="zh", path=REAL_TEXT, tokenizer=tokenizer())
 
 
 def _gpt2(folder: Path) -> None:
-    """Copy GPT-2's merges and vocabulary to a folder, under their usual names."""
+    """Copy GPT-2's merges and vocabulary to a folder under the usual names."""
     merges = DATA / "tokenizers" / "gpt2-merges.txt"
     shutil.copyfile(merges, folder / "merges.txt")
     shutil.copyfile(merges.with_name("gpt2-vocab.json"), folder / "vocab.json")
 
 
 def recombined(megabytes: int) -> Path:
-    """Return a folder in WuDao's format, with ten files of this total size.
+    """Return a folder in WuDao's format, with ten files of this size in total.
 
     Documents consist of passages of the seed text in random order, and have log-normal lengths.
     Each passage is used once before any repeats. The same size gives the same bytes.
@@ -110,7 +110,7 @@ def _joined(passages: Iterator[str], size: float) -> str:
 
 
 def _seed() -> Iterator[str]:
-    """Yield the real Chinese texts, or else the Chinese articles of the sample."""
+    """Yield the real Chinese texts, or the sample's Chinese articles if there are none."""
     if REAL_TEXT.exists():
         yield from chinese().read()
         return
@@ -123,7 +123,7 @@ def _seed() -> Iterator[str]:
 
 
 def cached_folder(name: str, write: Callable[[Path], object]) -> Path:
-    """Return a folder of build/bench, which is written on first use."""
+    """Return a folder of build/bench, which `write` fills on first use."""
     folder = FOLDER / name
     if not folder.exists():
         unfinished = folder.with_name(f"{name}.unfinished")
@@ -135,6 +135,6 @@ def cached_folder(name: str, write: Callable[[Path], object]) -> Path:
 
 
 def fresh_path(name: str) -> Path:
-    """Return a path for the output of a run, after deleting it."""
+    """Return a path for the output of a run, after deleting any earlier output there."""
     shutil.rmtree(FOLDER / name, ignore_errors=True)
     return FOLDER / name

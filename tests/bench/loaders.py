@@ -1,9 +1,9 @@
-"""Causal windows per second of our and other loaders, each shuffled and in its own process.
+"""Measures causal windows per second of our loader and others, shuffled, each in a process.
 
     python -m tests.bench.loaders NAME DATASET
 
-prints the figures of one loader as JSON. A loader yields batches of tokens, [BATCH_SIZE, LENGTH]
-or one token longer, int64.
+prints the figures of one loader as JSON. A loader yields batches of tokens as int64[BATCH_SIZE,
+LENGTH], or with one more token per row.
 """
 
 import json
@@ -40,7 +40,7 @@ MISSING = 3
 
 
 def measure(python: str) -> str:
-    """Return the table of loaders, run by an interpreter, and a line for each missing one."""
+    """Return the table of loaders run by an interpreter, and a line for each that is missing."""
     dataset = token_data.one_shard(NUM_TOKENS)
     rows, lines = [], []
     for name in LOADERS:
@@ -58,7 +58,7 @@ def measure(python: str) -> str:
 
 
 def _run(python: str, name: str, dataset: Path) -> tuple[float, ...] | str:
-    """Return the figures that a process prints last, or the reason why there are none."""
+    """Return the figures that a process prints last, or the reason why it prints none."""
     command = [python, "-m", "tests.bench.loaders", name, str(dataset)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = done.stdout.splitlines()
@@ -68,7 +68,7 @@ def _run(python: str, name: str, dataset: Path) -> tuple[float, ...] | str:
 
 
 def corpusmill(dataset: Path, *, ahead: int) -> Iterator[torch.Tensor]:
-    """trainer.loader, with its thread that reads ahead, which is the default, or without."""
+    """Yield batches of trainer.loader; unless `ahead` is 0, a thread reads ahead."""
     streams = streams_of(Dataset.open(dataset))
     sampler = Sampler(streams, seed=1, num_scatters=1, window=causal_windows(LENGTH))
     for batch in Loader(sampler, batch_size=BATCH_SIZE, ahead=ahead):
@@ -76,7 +76,7 @@ def corpusmill(dataset: Path, *, ahead: int) -> Iterator[torch.Tensor]:
 
 
 def numpy_stack(dataset: Path) -> Iterator[torch.Tensor]:
-    """The usual numpy code, not a loader: stacked slices of a memory map."""
+    """Yield batches of the usual numpy code, not a loader: stacked slices of a memory map."""
     tokens = np.memmap(stem(dataset).with_suffix(".bin"), dtype=DTYPE, mode="r")
     order = np.random.default_rng(0).permutation((len(tokens) - 1) // LENGTH) * LENGTH
     for first in cycle(range(0, len(order) - BATCH_SIZE, BATCH_SIZE)):
@@ -86,7 +86,7 @@ def numpy_stack(dataset: Path) -> Iterator[torch.Tensor]:
 
 
 def datatrove(dataset: Path) -> Iterator[torch.Tensor]:
-    """datatrove's folder dataset, which nanotron uses, behind torch's loader."""
+    """Yield batches of datatrove's folder dataset, which nanotron uses, behind torch's loader."""
     from datatrove.utils.dataset import DatatroveFolderDataset  # noqa: PLC0415  optional
 
     folder = _linked(dataset, "datatrove", "0.ds")
@@ -98,7 +98,7 @@ def datatrove(dataset: Path) -> Iterator[torch.Tensor]:
 
 
 def litdata(dataset: Path) -> Iterator[torch.Tensor]:
-    """litdata's TokensLoader behind its data loader, shuffled by chunks."""
+    """Yield batches of litdata's TokensLoader behind litdata's data loader, shuffled by chunks."""
     import litdata as lit  # noqa: PLC0415  optional
 
     folder = dataset / "litdata"
@@ -126,7 +126,7 @@ def _read(dataset: str, numbers: range) -> Iterator[torch.Tensor]:
 
 
 class _Tokenizer:
-    """The attributes of a tokenizer that Megatron's dataset reads."""
+    """The tokenizer attributes that Megatron's dataset reads."""
 
     eod = pad = EOS
     vocab_size = VOCABULARY
@@ -134,7 +134,7 @@ class _Tokenizer:
 
 
 def megatron(dataset: Path) -> Iterator[torch.Tensor]:
-    """Megatron's GPTDataset behind torch's loader; its index is built before."""
+    """Yield batches of Megatron's GPTDataset behind torch's loader; the index already exists."""
     from megatron.core.datasets import (  # noqa: PLC0415  optional
         blended_megatron_dataset_builder as blended,
     )
@@ -162,7 +162,7 @@ def megatron(dataset: Path) -> Iterator[torch.Tensor]:
 
 
 def olmo(dataset: Path) -> Iterator[torch.Tensor]:
-    """OLMo-core's numpy dataset of fixed lengths behind its data loader."""
+    """Yield batches of OLMo-core's numpy dataset of fixed lengths behind its data loader."""
     from olmo_core import data  # noqa: PLC0415  optional
     from olmo_core.data.types import NumpyDatasetDType  # noqa: PLC0415  optional
 
@@ -184,7 +184,7 @@ def olmo(dataset: Path) -> Iterator[torch.Tensor]:
 
 
 def _linked(dataset: Path, name: str, file: str) -> Path:
-    """Return a folder with the tokens of the shard under another file name."""
+    """Return a folder in which a file with a given name contains the tokens of the shard."""
     folder = dataset / name
     if not folder.exists():
         folder.mkdir()

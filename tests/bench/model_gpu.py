@@ -1,7 +1,7 @@
 """Checks attention on a CUDA device: `python -m tests.bench.model_gpu`.
 
-The logits with FlexAttention are compared with those with a dense mask, and the memory-efficient
-kernel must accept the mask. `trainer.train` itself reports speed and MFU.
+It compares the logits of FlexAttention with those of a dense mask, and checks that the
+memory-efficient kernel accepts the mask. `trainer.train` itself reports speed and MFU.
 """
 
 from dataclasses import replace
@@ -20,7 +20,7 @@ TARGET_SHARE = 0.18
 
 
 def main() -> None:
-    """Check and print, or print why not."""
+    """Run the checks and print the results, or print why they cannot run."""
     if not torch.cuda.is_available():
         print("skipped: no CUDA device here")
         return
@@ -30,13 +30,13 @@ def main() -> None:
 
 
 def small(*, layers: int, dropout: float) -> ModelConfig:
-    """Return glm-large with few layers, positions for all lengths, and one rate of dropout."""
+    """Return glm-large with few layers, positions for all lengths, and one dropout rate."""
     rates = {"hidden_dropout": dropout, "attention_dropout": dropout}
     return replace(SIZES["glm-large"], max_positions=max(LENGTHS), num_layers=layers, **rates)
 
 
 def infilling(config: ModelConfig, size: int, length: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return tokens, position ids and ends of the texts of random samples with blanks."""
+    """Return the tokens, position ids and text ends of random samples with blanks."""
     generator = torch.Generator().manual_seed(length)
     first = int(length * (1 - TARGET_SHARE))
     sep = torch.randint(first - 8, first + 9, (size,), generator=generator)
@@ -49,7 +49,7 @@ def infilling(config: ModelConfig, size: int, length: int) -> tuple[Tensor, Tens
 
 
 def difference() -> float:
-    """Return the largest difference of logits between the two kinds of mask, over all lengths."""
+    """Return the largest difference in logits between the two kinds of mask at any length."""
     config = small(layers=4, dropout=0.0)
     torch.manual_seed(0)
     with torch.device("cuda"):
@@ -72,7 +72,7 @@ def check_kernel() -> None:
     """Check that the memory-efficient kernel accepts the mask.
 
     Raises:
-        RuntimeError: It does not.
+        RuntimeError: The kernel does not accept it.
     """
     config = small(layers=1, dropout=0.1)
     with torch.device("cuda"):

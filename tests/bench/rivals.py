@@ -1,13 +1,13 @@
-"""The whole pipeline and datatrove's, on the same file, tokenizer and language model, in a process.
+"""Measures our pipeline and datatrove's in one process, with the same file and models.
 
-Both read, identify the language, apply the same rules and tokenize. `bare` has no rules, `fineweb`
-FineWeb's four filters and near-duplicate signatures, `fineweb2` FineWeb-2's filters for Mandarin.
-datatrove then writes its tokens, shuffled within the file. pipelines.text also cleans,
+Both read, identify the language, apply the same rules, and tokenize. `bare` has no rules, `fineweb`
+has FineWeb's four filters and near-duplicate signatures, and `fineweb2` has FineWeb-2's filters for
+Mandarin. datatrove then writes its tokens, shuffled within the file. pipelines.text also cleans,
 deduplicates, and writes verified shards.
 
-With rules datatrove takes minutes for ten megabytes, so it reads only the beginning of the file.
-The start of a run is measured on a few texts, in the second run, when all is compiled. The time for
-LARGE megabytes is start + megabytes / rate for both.
+With rules, datatrove takes minutes for ten megabytes, so it reads only the beginning of the file.
+The start of a run is measured on a few texts in a second run, when everything is compiled. For both
+pipelines, the time for LARGE megabytes is start + megabytes / rate.
 """
 
 import itertools
@@ -42,21 +42,21 @@ import importlib.metadata, datatrove
 importlib.metadata.version('fasttext-numpy2-wheel')
 """
 COMPARED, STARTED = 500, 20
-"""The numbers of texts for the comparison of the tokenizers, and for measuring the start."""
+"""The numbers of texts on which tokenizers are compared, and on which the start is measured."""
 SLOW_MEGABYTES, LARGE = 10, 300
-"""The megabytes that datatrove reads with rules, and those of the last column."""
+"""The megabytes that datatrove reads if there are rules, and the megabytes of the last column."""
 RACES: Sequence[tuple[str, str, Sequence[str]]] = (
     ("en", "bare", ("--quality", "glm")),
     ("en", "fineweb", ("--quality", f"en={FINEWEB}", "--dedup", "minhash")),
     ("zh", "bare", ("--quality", "glm")),
     ("zh", "fineweb2", ("--quality", f"zh={FINEWEB2}")),
 )
-"""The language, the recipe of datatrove_steps.py, and the flags of pipelines.text for it."""
+"""The language, the recipe of datatrove_steps.py, and the recipe as flags of pipelines.text."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """Megabytes read, CPU seconds of the start, and MB per CPU second after it."""
+    """The MB read, the CPU seconds of the start, and the MB per CPU second after the start."""
 
     megabytes: float
     start: float
@@ -68,10 +68,10 @@ class Figures:
 
 
 def measure(python: str) -> str:
-    """Return the table of both pipelines for each recipe.
+    """Return the table that compares both pipelines for each recipe.
 
-        Args:
-    python: An interpreter that has datatrove and fasttext-numpy2-wheel.
+    Args:
+        python: An interpreter that has datatrove and fasttext-numpy2-wheel.
     """
     if not REAL_TEXT.exists():
         return NO_REAL_TEXT
@@ -113,7 +113,7 @@ def measure(python: str) -> str:
 
 def _figures(command: Callable[..., Command], text: Text) -> Figures:
     start = 0.0
-    for _ in range(2):  # the first run compiles, and fills caches
+    for _ in range(2):  # the first run compiles code and fills caches
         start = run_measured(command(_beginning(text, texts=STARTED), "-m", "pipelines.text")).cpu
     cost = run_measured(command(text, "-m", "pipelines.text"))
     megabytes = sum(len(each.encode()) for each in text.read()) / 1e6
@@ -121,7 +121,7 @@ def _figures(command: Callable[..., Command], text: Text) -> Figures:
 
 
 def _beginning(text: Text, *, texts: int | None = None, megabytes: float = LARGE) -> Text:
-    """Return a file of the first texts, up to a number of texts or megabytes."""
+    """Return a file of the first texts of a file, up to a number of texts or megabytes."""
     path = FOLDER / f"start-{text.language}-{texts}-{megabytes}.jsonl.zst"
     size, lines = 0, []
     for number, each in enumerate(itertools.islice(text.read(), texts)):

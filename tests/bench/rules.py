@@ -1,6 +1,6 @@
-"""Our rules and datatrove's filters, on the same slices of text.
+"""Measures our rules and datatrove's filters on the same slices of text.
 
-Every slice is new text. A slow implementation stops when its time is up, while the other continues.
+Every slice is new text. When its time is up, a slow implementation stops while the other continues.
 datatrove's filters stop at the first rule that a text breaks; ours compute every metric of every
 rule.
 """
@@ -30,14 +30,14 @@ Work = Callable[[Sequence[str]], object]
 
 @dataclass
 class Implementation:
-    """An implementation, with the bytes that it has processed and its CPU seconds."""
+    """A set of rules, the number of bytes that it has processed, and its CPU time in seconds."""
 
     work: Work
     seconds: float = 0.0
     num_bytes: int = 0
 
     def process(self, texts: Sequence[str], num_bytes: int) -> None:
-        """Process a slice, unless the time is up."""
+        """Process a slice unless the time is up."""
         if self.seconds < TURNS:
             started = time.process_time()
             self.work(texts)
@@ -46,15 +46,15 @@ class Implementation:
 
     @property
     def rate(self) -> str:
-        """The MB per CPU second."""
+        """The processed MB per second of CPU time."""
         return f"{self.num_bytes / 1e6 / self.seconds:.3g}"
 
 
 def measure(model: Path | None) -> str:
     """Return the table of rates.
 
-        Args:
-    model: A language model; None for the installed one.
+    Args:
+        model: A language model; None for the installed model.
     """
     if not REAL_TEXT.exists():
         return NO_REAL_TEXT
@@ -74,11 +74,11 @@ def measure(model: Path | None) -> str:
 
 
 DATATROVE: Mapping[str, str] = {FINEWEB: "fineweb", FINEWEB2: "fineweb2"}
-"""The recipe of datatrove_steps.py for a profile."""
+"""The recipe of datatrove_steps.py for each quality profile."""
 
 
 def _rows(model: Path | None) -> Iterator[tuple[str, str, Callable[[], Work]]]:
-    """Yield a name, a language, and a function that loads the rules, for each row."""
+    """For each row, yield a name, a language, and a function that loads the rules."""
     profiles = [("en", spec) for spec in (FINEWEB, PAPERS, *PAPERS.split("+"))]
     for language, spec in (*profiles, ("zh", FINEWEB2)):
         yield spec, language, lambda of=language, spec=spec: _rules(of, spec)
@@ -102,7 +102,7 @@ def _fingerprints(near: bool) -> Work:
 
 
 def _datatrove(recipe: str) -> Work:
-    """Return a function that applies datatrove's filters until one drops the text."""
+    """Return a function that applies datatrove's filters until a filter drops the text."""
     from datatrove.data import Document  # noqa: PLC0415  optional
 
     from tests.bench.datatrove_steps import filters  # noqa: PLC0415  imports datatrove
@@ -118,7 +118,7 @@ def _datatrove(recipe: str) -> Work:
 
 
 def _slices(documents: Iterator[str]) -> Iterator[tuple[list[str], int]]:
-    """Yield slices of SLICE_BYTES and their sizes; a smaller rest is left out."""
+    """Yield slices of SLICE_BYTES and the slices' sizes, leaving out a smaller last slice."""
     texts: list[str] = []
     num_bytes = 0
     for text in documents:

@@ -1,4 +1,4 @@
-"""Text of results: a line about the machine, and tables with aligned columns."""
+"""Formats results as text: a line about the machine, and tables with aligned columns."""
 
 import datetime
 import os
@@ -8,14 +8,14 @@ from pathlib import Path
 
 
 def machine() -> str:
-    """Return the line above each table: processor, cores, Python, date."""
+    """Return the line above each table: processor, cores, Python and date."""
     cores = len(os.sched_getaffinity(0))
     today = datetime.datetime.now(datetime.UTC).date()
     return f"{_processor()}, {cores} cores, Python {platform.python_version()}, {today}"
 
 
 def render(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table with the first column aligned to the left and the others to the right."""
+    """Return a table with the first column aligned left, and all others aligned right."""
     widths = [max(map(len, column)) for column in zip(head, *rows, strict=True)]
     lines = [head, ["-" * width for width in widths], *rows]
     return "\n".join(

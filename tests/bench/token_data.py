@@ -1,4 +1,4 @@
-"""A dataset of random tokens in build/bench, written once."""
+"""Writes, once, a dataset of random tokens to build/bench."""
 
 from pathlib import Path
 
@@ -13,7 +13,7 @@ from tests.shards.datasets import manifest_of
 EOS = 0
 VOCABULARY = 50_304
 MEAN_TOKENS = 738
-"""The mean tokens of a document, as in C4, which published benchmarks of loaders use."""
+"""The mean number of tokens of a document, as in C4, which published benchmarks of loaders use."""
 DTYPE = np.dtype("<u2")
 
 _GENERATION = "g0001-00000000"
@@ -27,12 +27,12 @@ def one_shard(num_tokens: int) -> Path:
 
 
 def stem(dataset: Path) -> Path:
-    """Return the path of the shard of the dataset, without its ending."""
+    """Return the path of the dataset's shard, without the ending."""
     return dataset / _GENERATION / "text" / "00000"
 
 
 def _write(folder: Path, num_tokens: int) -> None:
-    # Log-normal lengths, of width 1.
+    # Log-normal lengths, whose sigma is 1.
     drawn = np.random.default_rng(0).lognormal(
         np.log(MEAN_TOKENS) - 0.5, 1.0, 2 * num_tokens // MEAN_TOKENS
     )

@@ -1,4 +1,4 @@
-"""The tokenizers of benchmarks as tokenizer.json, for datatrove."""
+"""Writes the tokenizers of benchmarks as tokenizer.json, for datatrove."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ from pipelines.tokenizers.tokenizer import load_tokenizer
 
 
 def write(spec: str, path: Path) -> Path:
-    """Write the tokenizer of a `--tokenizer` value, GPT-2's or a SentencePiece BPE, to a path."""
+    """Write the tokenizer that a `--tokenizer` value names: GPT-2's or a SentencePiece BPE."""
     kind, _, name = spec.partition(":")
     tokenizer = _gpt2(Path(name)) if kind == "tiktoken" else _sentencepiece(Path(name))
     tokenizer.add_special_tokens(["<|endoftext|>"])
@@ -37,7 +37,7 @@ def _sentencepiece(path: Path) -> Tokenizer:
     tokenizer = Tokenizer(
         models.BPE(vocab=vocabulary, merges=merges, unk_token="<unk>", fuse_unk=True)
     )
-    # This is close to the model's nmt_nfkc; `agreement` measures how close.
+    # This is close to the model's nmt_nfkc, and `agreement` measures how close.
     tokenizer.normalizer = normalizers.Sequence(
         [normalizers.NFKC(), normalizers.Replace(Regex(r"\s+"), " "), normalizers.Strip()]
     )
@@ -46,7 +46,7 @@ def _sentencepiece(path: Path) -> Tokenizer:
 
 
 def agreement(spec: str, path: Path, texts: list[str]) -> float:
-    """Return the share of texts that have the same number of tokens in both tokenizers."""
+    """Return the share of texts to which both tokenizers give the same number of tokens."""
     ours, theirs = load_tokenizer(spec), Tokenizer.from_file(str(path))
     _, lengths, _ = ours.encode_batch(texts)
     found = [len(each.ids) for each in theirs.encode_batch(texts)]

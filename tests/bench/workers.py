@@ -1,8 +1,8 @@
-"""Memory and speed of python -m pipelines.wudao, and the gain from more workers.
+"""Measures memory and speed of python -m pipelines.wudao, and the gain from more workers.
 
-Cores share memory and clock, so together they do less than alone. n workers of one run are compared
-with n runs of one worker at the same time, each on its part of the files, which is the maximum for
-the machine. The start of a run, measured on a megabyte, is subtracted from both.
+Cores share memory and clock, so each does less when all work. One run of n workers is therefore
+compared with n simultaneous runs of one worker, each on a part of the files, which is the maximum
+for the machine. The start of a run, measured on one megabyte, is subtracted from both.
 """
 
 import os
@@ -16,7 +16,7 @@ from tests.bench.table import render
 
 
 def measure(megabytes: int) -> str:
-    """Return the table for one worker, for a worker per core, and for a run per core."""
+    """Return the table for one worker, for one worker per core, and for one run per core."""
     small, large = (sorted(inputs.recombined(size).iterdir()) for size in (1, megabytes))
     size = sum(path.stat().st_size for path in large) / 1e6
     cores = len(os.sched_getaffinity(0))

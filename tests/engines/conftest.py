@@ -12,7 +12,7 @@ PRISM = java.ROOT / ".engines" / "bin" / "prism"
 
 @pytest.fixture(scope="module")
 def prism() -> list[str]:
-    """The flags for Prism, which Beam starts itself."""
+    """The flags for Prism, which Beam itself starts."""
     if not PRISM.exists():
         pytest.skip(f"{PRISM} is missing: run make engines")
     return ["--runner=PrismRunner", f"--prism_location={PRISM}", "--environment_type=LOOPBACK"]
@@ -40,7 +40,7 @@ def spark_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]
 
 @pytest.fixture(scope="module")
 def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
-    """The flags for a session cluster of two TaskManagers."""
+    """The flags for a session cluster with two TaskManagers."""
     _check(flink.JARS)
     with flink.session_cluster(tmp_path_factory.mktemp("session")) as cluster:
         yield cluster.flags
@@ -48,7 +48,7 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
 
 @pytest.fixture
 def cluster(tmp_path: Path) -> Iterator[flink.Cluster]:
-    """A session cluster for one test, which may break it."""
+    """A session cluster that only one test uses, so that the test may break it."""
     _check(flink.JARS)
     with flink.session_cluster(tmp_path / "flink") as cluster:
         yield cluster
@@ -56,7 +56,7 @@ def cluster(tmp_path: Path) -> Iterator[flink.Cluster]:
 
 @pytest.fixture(scope="module")
 def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[spark.Cluster]:
-    """A standalone cluster of two workers."""
+    """A standalone cluster with two workers."""
     _check(spark.JARS)
     with spark.standalone_cluster(tmp_path_factory.mktemp("spark")) as cluster:
         yield cluster
@@ -64,7 +64,7 @@ def spark_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[spark.Cl
 
 @pytest.fixture
 def spark_session(spark_cluster: spark.Cluster) -> list[str]:
-    """The flags for that cluster."""
+    """The flags for the standalone cluster."""
     return spark_cluster.flags
 
 

@@ -1,4 +1,4 @@
-"""A proxy for the S3 server that logs requests and fails like real storage and networks."""
+"""A proxy for the S3 server that logs requests, and fails as real storage and networks do."""
 
 import http.client
 import threading
@@ -12,26 +12,27 @@ BUSY, BROKEN, SILENT = "busy", "broken", "silent"
 CUT_ANSWER, CUT_UPLOAD = "cut answer", "cut upload"
 FAULTS = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, SILENT)
 LOST, SLOW, OTHER_ETAG = "lost answer", "slow answer", "other etag"
-"""The request succeeds without a response; a slow response; one with another object's etag."""
+"""Faults: a request that succeeds but gets no response, a slow response, and a response with the
+etag of a different object."""
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request that the proxy received."""
+    """A request that the proxy has received."""
 
     method: str
     path: str
     copies: bool
     """Whether the request copies an object, as a rename would."""
     condition: str
-    """The header If-None-Match."""
+    """The value of the header If-None-Match."""
     range: str = ""
-    """The header Range."""
+    """The value of the header Range."""
 
 
 @dataclass
 class Proxy:
-    """The requests so far, and `fault(request, number)`, which returns a request's fault or ""."""
+    """The proxy's requests so far, and `fault(request, number)`: a request's fault, or ""."""
 
     address: str
     upstream: str
@@ -54,7 +55,7 @@ class Proxy:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Forwards a request or lets it fail."""
+    """Forwards a request to the server, or lets it fail."""
 
     protocol_version = "HTTP/1.1"
     server: "_Server"
@@ -124,7 +125,7 @@ class Handler(BaseHTTPRequestHandler):
         self.close_connection = self.close_connection or cut
 
     def log_message(self, *_: object) -> None:
-        """Log nothing."""
+        """Suppress the log of the base class."""
 
 
 _ERROR = b"<Error><Code>SlowDown</Code><Message>Wait.</Message></Error>"
@@ -142,7 +143,7 @@ class _Server(ThreadingHTTPServer):
 
 @contextmanager
 def proxied(server: str) -> Iterator[Proxy]:
-    """Yield a proxy for the server at an address."""
+    """Yield a proxy for the server at the address `server`."""
     with _Server(urlsplit(server).netloc) as served:
         threading.Thread(target=served.serve_forever, daemon=True).start()
         try:

@@ -1,4 +1,4 @@
-"""Flink from the jars of `make engines`: inside Beam's job server, or as a session cluster."""
+"""Starts Flink, from the jars of `make engines`, in Beam's job server or as a cluster."""
 
 import base64
 import json
@@ -76,8 +76,8 @@ def job_server(folder: Path, *, master: str = "[local]") -> Iterator[str]:
     options = ["-Xmx900m", f"-Djava.io.tmpdir={make_dir(folder / 'tmp')}"]
     path = f"{JARS}/*"
     if master != "[local]":
-        # The server sends its class path, 150 MB, to the cluster with every job: 18 s on two
-        # cores. The cluster has these jars, so those that are not Flink's go to the boot path.
+        # The server sends its class path, 150 MB, to the cluster with every job: 18 s on two cores.
+        # The cluster already has Flink's jars, so all other jars go to the boot path.
         own = [jar for jar in sorted(JARS.glob("*.jar")) if _FLINK.match(jar.name)]
         others = [jar for jar in sorted(JARS.glob("*.jar")) if jar not in own]
         path = joined(own)
@@ -95,7 +95,7 @@ def job_server(folder: Path, *, master: str = "[local]") -> Iterator[str]:
 
 @dataclass
 class Cluster:
-    """A session cluster with its worker pools and job server."""
+    """A Flink session cluster, with its worker pools and its job server."""
 
     rest: int
     pool_port: int
@@ -105,11 +105,11 @@ class Cluster:
 
     @property
     def flags(self) -> list[str]:
-        """The flags for a run on the cluster."""
+        """The flags that make a run use the cluster."""
         return [*cluster_flags(self.endpoint, self.pool_port), f"--parallelism={self.slots}"]
 
     def carrier(self, vertex: str) -> Machine | None:
-        """Return the TaskManager that runs a step with `vertex` in its name; None if none does."""
+        """Return the TaskManager that runs a step with `vertex` in its name, or None."""
         for job in self.ask("jobs/overview")["jobs"]:
             if job["state"] != "RUNNING":
                 continue
@@ -127,7 +127,7 @@ class Cluster:
         return sum(self.ask(f"jobs/{jid}")["timestamps"]["RESTARTING"] > 0 for jid in jobs)
 
     def counts(self, job: str) -> dict[str, Counter[str]]:
-        """Return corpusmill's counters in jobs of a name by stage, from the REST API."""
+        """Return corpusmill's counters, by stage, of the jobs with this name, from the REST API."""
         counts: dict[str, Counter[str]] = defaultdict(Counter)
         for listed in self.ask("jobs/overview")["jobs"]:
             if listed["name"] != job:
@@ -141,14 +141,14 @@ class Cluster:
         return counts
 
     def has(self, managers: int) -> bool:
-        """Return whether the cluster has this number of TaskManagers."""
+        """Return whether the cluster has exactly this number of TaskManagers."""
         try:
             return bool(self.ask("overview")["taskmanagers"] == managers)
         except urllib.error.HTTPError:
             return False
 
     def ask(self, path: str) -> Any:
-        """Return the response of the cluster's REST API."""
+        """Request a path of the cluster's REST API, and return the response."""
         url = f"http://127.0.0.1:{self.rest}/{path}"
         with urllib.request.urlopen(url, timeout=10) as answer:
             return json.load(answer)
@@ -156,7 +156,7 @@ class Cluster:
 
 @contextmanager
 def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Iterator[Cluster]:
-    """Yield a cluster of one JobManager and TaskManagers, each with a pool of Python workers."""
+    """Yield a cluster: a JobManager, and TaskManagers that each have a pool of Python workers."""
     log, conf = folder / "job-manager.log", make_dir(folder / "conf") / "config.yaml"
     make_dir(folder / "tmp")
     with ExitStack() as stack:
@@ -180,14 +180,14 @@ def session_cluster(folder: Path, *, managers: int = 2, slots: int = 2) -> Itera
 
 
 def _metrics(accumulators: Sequence[Mapping[str, Any]]) -> Iterator[Any]:
-    """Yield Beam's metrics, which are JSON in one accumulator of a job."""
+    """Yield Beam's metrics, which one accumulator of a job contains as JSON."""
     for accumulator in accumulators:
         if accumulator["name"] == "__metricscontainers":
             yield from json.loads(accumulator["value"])["metrics"]["attempted"]
 
 
 def _whole_number(payload: bytes) -> int:
-    """Decode a number of Beam's metrics: seven bits per byte, the lowest first."""
+    """Decode a number in Beam's metrics: seven bits per byte, the lowest first."""
     return sum((byte & 0x7F) << 7 * place for place, byte in enumerate(payload))
 
 
@@ -202,7 +202,7 @@ def _job_manager(conf: Path) -> list[object]:
 
 @contextmanager
 def _task_manager(folder: Path, number: int, *, pool_port: int) -> Iterator[Machine]:
-    """Yield a TaskManager that reaches its own pool under the host name POOL."""
+    """Yield a TaskManager to which the host name POOL means its own pool."""
     name, log = f"task-manager-{number}", folder / f"task-manager-{number}.log"
     address, hosts = machine_hosts(folder, number)
     main = "org.apache.flink.runtime.taskexecutor.TaskManagerRunner"

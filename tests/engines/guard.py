@@ -2,8 +2,8 @@
 
 python guard.py COMMAND...
 
-The parent holds the other end of the input, which closes however the parent ends. The guard finds
-grandchildren because it becomes their parent when their own parent dies.
+The parent holds the other end of the input, which closes in whatever way the parent ends. The guard
+finds grandchildren because it becomes their parent when their own parent dies.
 """
 
 import contextlib

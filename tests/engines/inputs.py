@@ -1,4 +1,4 @@
-"""Small corpora in their real file formats, with texts that repeat across files and splits."""
+"""Writes small corpora in their real file formats; texts repeat across files and splits."""
 
 import random
 from pathlib import Path
@@ -15,7 +15,7 @@ _FILES = {
 
 
 _RECORDS = {"wudao": 15, "pile": 300, "fineweb": 300}
-"""The number of records per file; an array is one split."""
+"""The number of records per file of a corpus; an array, as in WuDao, is one split."""
 
 
 def write(corpus: str, folder: Path, *, damage: float = 0.0) -> Path:
@@ -23,10 +23,10 @@ def write(corpus: str, folder: Path, *, damage: float = 0.0) -> Path:
 
     Args:
         corpus: The name of the corpus; the Pile and FineWeb have the same texts.
-        folder: The new folder of the files.
+        folder: The folder to create for the files.
         damage: The share of invalid records.
     """
-    # The copies have the same words, other white space, or one more word.
+    # A copy has the same words, different white space, or one more word.
     texts = Texts(random.Random(0), copies=0.4)
     writer = FileWriter(random.Random(corpus), texts, CORPORA[corpus], damage, {})
     folder.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Commands and worker pools for engines in Java, with the jars of `make engines`."""
+"""Commands and worker pools for the engines in Java, with the jars of `make engines`."""
 
 import os
 import shutil
@@ -28,14 +28,14 @@ OPENS = [
     "--add-opens=java.base/sun.util.calendar=ALL-UNNAMED",
     "--add-exports=java.base/sun.net.util=ALL-UNNAMED",
 ]
-"""Options that open packages for reflection, which Java 17 closes."""
+"""Options that open packages for reflection, because Java 17 closes them."""
 
-# For small machines: little memory, and only the first compiler.
+# For small machines: these options save memory, and use only the first compiler.
 SMALL = ["-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 
 
 def java(main: str, *arguments: object, options: Sequence[str], path: str) -> list[object]:
-    """Return the command of a Java program.
+    """Return the command that starts a Java program.
 
     Args:
         main: The main class.
@@ -47,18 +47,18 @@ def java(main: str, *arguments: object, options: Sequence[str], path: str) -> li
 
 
 def joined(paths: Sequence[Path]) -> str:
-    """Return a class path of several jars or folders."""
+    """Return the class path that consists of these jars and folders."""
     return os.pathsep.join(map(str, paths))
 
 
 def make_dir(folder: Path) -> Path:
-    """Make a folder, and return it."""
+    """Make a folder, and return its path."""
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def machine_hosts(folder: Path, number: int) -> tuple[str, Path]:
-    """Return the address of a machine's pool, and a hosts file that maps POOL to it."""
+    """Return the address of a machine's pool, and a hosts file that maps POOL to the address."""
     address, hosts = f"127.0.0.{2 + number}", folder / f"machine-{number}.hosts"
     hosts.write_text(f"127.0.0.1 localhost {socket.gethostname()}\n{address} {POOL}\n")
     return address, hosts
@@ -66,18 +66,18 @@ def machine_hosts(folder: Path, number: int) -> tuple[str, Path]:
 
 @dataclass
 class Machine:
-    """An engine's process on a machine, and the machine's pool of Python workers."""
+    """An engine's process that stands for a machine, and the machine's pool of Python workers."""
 
     name: str
     process: Process
     pool: Process
 
     def workers(self) -> list[psutil.Process]:
-        """Return the Python workers."""
+        """Return the machine's Python workers."""
         return guarded(self.pool).children()
 
     def executors(self) -> list[psutil.Process]:
-        """Return the executors of a worker of Spark."""
+        """Return the executors of the machine if it is a worker of Spark."""
         return guarded(self.process).children()
 
     def kill(self) -> None:
@@ -86,7 +86,7 @@ class Machine:
 
 
 def cluster_flags(endpoint: str, pool_port: int) -> list[str]:
-    """Return the flags for a run on a cluster with a worker pool on each machine."""
+    """Return the flags for a run on a cluster whose machines each have a worker pool."""
     return [
         "--runner=PortableRunner",
         f"--job_endpoint={endpoint}",
@@ -97,7 +97,7 @@ def cluster_flags(endpoint: str, pool_port: int) -> list[str]:
 
 @contextmanager
 def worker_pool(folder: Path, number: int, *, address: str, port: int) -> Iterator[Process]:
-    """Yield a machine's pool of Python workers."""
+    """Yield the pool of Python workers of one machine."""
     program = [sys.executable, Path(__file__).with_name("pool.py"), f"{address}:{port}"]
     log = folder / f"pool-{number}.log"
     with started(program, log=log, env=python_path(), cwd=ROOT) as pool:
@@ -106,14 +106,14 @@ def worker_pool(folder: Path, number: int, *, address: str, port: int) -> Iterat
 
 
 def python_path() -> Mapping[str, str]:
-    """Return an environment in which `python`, the command of workers, is this Python."""
+    """Return environment variables by which `python`, the workers' command, is this Python."""
     folder = str(Path(sys.executable).parent)
     paths = os.pathsep.join([folder, os.environ["PATH"]])
     return {**os.environ, "PATH": paths, "PYTHONPATH": str(ROOT)}
 
 
 def why_missing(jars: Path) -> str:
-    """Return why the engine with these jars cannot run here; "" if it can."""
+    """Return the reason why the engine with these jars cannot run here; "" if it can."""
     if not any(jars.glob("*.jar")):
         return f"there are no jars in {jars}: run make engines"
     return "" if shutil.which("java") else "Java is missing"

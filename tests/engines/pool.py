@@ -1,10 +1,10 @@
-"""Beam's pool of Python workers on its own address.
+"""Runs Beam's pool of Python workers on an address that no other pool uses.
 
 python pool.py ADDRESS:PORT
 
 Beam's worker_pool_main listens on all addresses of its machine. It identifies workers by numbers
 that each TaskManager counts separately, so every TaskManager needs its own pool, as on separate
-machines. Here they share a machine, and each pool has its own loopback address.
+machines. Here all TaskManagers share a machine, so each pool has its own loopback address.
 """
 
 import logging

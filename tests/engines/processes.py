@@ -1,4 +1,4 @@
-"""Processes of engines, which run under a guard that ends them in any case."""
+"""Starts processes of engines under a guard, which ends them in any case."""
 
 import socket
 import subprocess
@@ -22,7 +22,7 @@ def started(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> Iterator[Process]:
-    """Yield the guard of a command; after the block the command and its descendants are gone."""
+    """Yield the guard of a command; the block's end kills the command and its descendants."""
     words = [sys.executable, str(GUARD), *map(str, command)]
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -37,7 +37,7 @@ def started(
 
 
 def guarded(process: Process) -> psutil.Process:
-    """Return the command under a guard."""
+    """Return the command that runs under a guard."""
     (command,) = psutil.Process(process.pid).children()
     return command
 
@@ -45,7 +45,7 @@ def guarded(process: Process) -> psutil.Process:
 def wait_until(
     ready: Callable[[], bool], process: Process, *, log: Path, seconds: float = 120
 ) -> None:
-    """Wait for a condition; fail with the end of the log if it stays false."""
+    """Wait until `ready` is true; if it stays false, fail with the end of the log."""
     end = time.monotonic() + seconds
     while not ready():
         if process.poll() is not None or time.monotonic() > end:

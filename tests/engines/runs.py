@@ -1,4 +1,4 @@
-"""Runs on engines, started like a user would."""
+"""Runs on engines, started as a user would start them."""
 
 import json
 import os
@@ -30,7 +30,7 @@ class Run:
     log: Path
 
     def finish(self, *, seconds: float = 600) -> str:
-        """Wait for the end of the run, check that it succeeded, and return its output."""
+        """Wait for the end of the run, check that it succeeded, and return the output."""
         code = self.process.wait(timeout=seconds)
         output = self.log.read_text(errors="replace")
         assert code == 0, output
@@ -45,7 +45,7 @@ class Run:
 
 @contextmanager
 def started_run(module: str, flags: Sequence[object], output: Path) -> Iterator[Run]:
-    """Start a run, and yield it; the block ends its remaining processes."""
+    """Start a run, and yield it; the end of the block ends any processes that remain."""
     command = [sys.executable, "-m", module, *COMMON, "--output", output, *flags]
     log = output.with_suffix(".log")
     log.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def started_run(module: str, flags: Sequence[object], output: Path) -> Iterator[
 
 
 def completed_run(module: str, flags: Sequence[object], output: Path) -> Run:
-    """Return a finished run, after checking that it succeeded."""
+    """Complete a run, check that it succeeded, and return it."""
     with started_run(module, flags, output) as run:
         run.finish()
     return run

@@ -29,10 +29,10 @@ KINDS = {
 def serve_s3(
     folder: Path, *, buckets: tuple[str, ...], access_log: Path | None = None
 ) -> Iterator[str]:
-    """Start a server that keeps objects in a folder; yield its address.
+    """Start a server that keeps objects in a folder, and yield the address of the server.
 
     Args:
-        folder: The folder for objects, with a folder per bucket.
+        folder: The folder for the objects, with one folder per bucket.
         buckets: The names of the buckets.
         access_log: A file that gets one line per request.
     """
@@ -52,12 +52,12 @@ def serve_s3(
 def as_s3(
     address: str, monkeypatch: pytest.MonkeyPatch, **more: str
 ) -> Iterator[s3fs.S3FileSystem]:
-    """Make a server the S3 of this process and of its commands, by environment variables.
+    """Make a server the S3 of this process and its commands through environment variables.
 
     Args:
         address: The address of the server, or of its proxy.
-        monkeypatch: Restores the environment.
-        more: More environment variables.
+        monkeypatch: The fixture that restores the environment.
+        more: Further environment variables.
     """
     for name, value in {
         "AWS_ENDPOINT_URL": address,
@@ -68,13 +68,13 @@ def as_s3(
         **more,
     }.items():
         monkeypatch.setenv(name, value)
-    # fsspec caches clients, with the settings of their creation.
+    # fsspec caches clients together with the settings that they had when they were created.
     s3fs.S3FileSystem.clear_instance_cache()
     yield s3fs.S3FileSystem()
     s3fs.S3FileSystem.clear_instance_cache()
 
 
 def counted(log: Path) -> Counter[str]:
-    """Return the number of requests in the log of a server, by kind."""
+    """Return the numbers of requests in a server's log, by kind of request."""
     names = re.findall(r" s3_(\w+) ", log.read_text(errors="replace"))
     return Counter(KINDS[name] for name in names if name in KINDS)

@@ -1,4 +1,4 @@
-"""Spark from the jars of `make engines`: a standalone cluster, and Beam's job server."""
+"""Starts Spark, from the jars of `make engines`, as a cluster or in Beam's job server."""
 
 import os
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ appender.stderr.layout.pattern = %d{HH:mm:ss.SSS} %-5p %c{1}: %m%n%ex
 
 @dataclass
 class Cluster:
-    """A standalone cluster with its worker pools and job server."""
+    """A standalone Spark cluster, with its worker pools and its job server."""
 
     pool_port: int
     machines: list[Machine] = field(default_factory=list)
@@ -45,10 +45,11 @@ class Cluster:
 
     @property
     def flags(self) -> list[str]:
-        """The flags for a run on the cluster."""
+        """The flags that make a run use the cluster."""
         return [
             *cluster_flags(self.endpoint, self.pool_port),
-            # Else the job server sends its class path, 300 MB, to each executor with every job.
+            # Otherwise the job server sends its class path, 300 MB, to each executor with every
+            # job.
             "--",
             f"--files_to_stage={next(JARS.glob('slf4j-api-*.jar'))}",
         ]
@@ -77,7 +78,7 @@ def job_server(folder: Path, *, master: str = "local[2]") -> Iterator[str]:
 
 @contextmanager
 def standalone_cluster(folder: Path, *, machines: int = 2) -> Iterator[Cluster]:
-    """Yield a cluster: a master, workers of one core with a worker pool each, and a job server."""
+    """Yield a cluster: a master, one-core workers that each have a worker pool, a job server."""
     port, cluster = free_port(), Cluster(free_port())
     master, log = f"spark://127.0.0.1:{port}", make_dir(folder) / "master.log"
     command = java(
@@ -99,14 +100,14 @@ def standalone_cluster(folder: Path, *, machines: int = 2) -> Iterator[Cluster]:
 
 @contextmanager
 def _machine(folder: Path, number: int, *, master: str, pool_port: int) -> Iterator[Machine]:
-    """Yield a worker of Spark whose executors reach its own pool under the host name POOL."""
+    """Yield a Spark worker to whose executors the host name POOL means the worker's own pool."""
     address, hosts = machine_hosts(folder, number)
     command = java(
         f"{_DEPLOY}.worker.Worker", "--host", "127.0.0.1", "--cores", 1, "--memory", "600m",
         "--webui-port", 0, "--work-dir", make_dir(folder / f"work-{number}"), master,
         options=["-Xmx256m", _logging(folder)], path=f"{JARS}/*",
     )  # fmt: skip
-    # The worker starts its executors with this environment, and Java takes options from it.
+    # The worker starts its executors with this environment, from which Java takes options.
     options = " ".join([*OPENS, f"-Djdk.net.hosts.file={hosts}", _logging(folder)])
     environment = {**_environment(), "JDK_JAVA_OPTIONS": options}
     with (
@@ -117,12 +118,12 @@ def _machine(folder: Path, number: int, *, master: str, pool_port: int) -> Itera
 
 
 def _environment() -> dict[str, str]:
-    # Without the version of Scala executors end at once, without a message.
+    # If Scala's version is missing, executors end at once and print no message.
     return {**os.environ, "SPARK_HOME": str(HOME), "SPARK_SCALA_VERSION": "2.12"}
 
 
 def _logging(folder: Path) -> str:
-    """Return the option of Java that makes Spark log to the standard error."""
+    """Return the Java option that makes Spark log to the standard error."""
     path = folder / "log4j2.properties"
     path.write_text(_LOGGING)
     return f"-Dlog4j2.configurationFile={path}"

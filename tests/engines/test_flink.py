@@ -1,4 +1,4 @@
-"""Jobs on Flink: slots, processes, errors."""
+"""Tests jobs on Flink: slots, processes and errors."""
 
 from collections import defaultdict
 from collections.abc import Sequence

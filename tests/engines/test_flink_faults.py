@@ -1,4 +1,4 @@
-"""kill -9 on a Flink cluster: the job finishes by itself, with the bytes of an uninterrupted run.
+"""After kill -9 on a Flink cluster, the job finishes, with the bytes of an uninterrupted run.
 
 Guarantee: `kill -9` of a worker or machine of a Flink cluster changes no byte.
 """
@@ -40,13 +40,13 @@ def reference(folder: Path, flags: Sequence[object]) -> Run:
 
 @pytest.fixture
 def run(cluster: Cluster, flags: Sequence[object], tmp_path: Path) -> Iterator[Run]:
-    """A run on the cluster that the test disturbs."""
+    """A run on the cluster, which the test interrupts."""
     with started_run("pipelines.wudao", [*flags, *cluster.flags], tmp_path / "out") as run:
         yield run
 
 
 def in_the_middle(run: Run, cluster: Cluster, phase: str) -> Machine:
-    """Wait for the middle of a stage, and return the TaskManager that runs it."""
+    """Wait for the middle of a stage, and return the TaskManager that runs the stage."""
 
     def done() -> int:
         return len(list((run.output / ".work" / phase).glob("[!.]*.json")))
@@ -94,7 +94,7 @@ def test_the_task_manager_that_carries_the_job_is_killed(
     manager.kill()
     check_finishes(run, reference, cluster)
     assert cluster.ask("overview")["taskmanagers"] == 1
-    # The pool is still alive, and reaps its ended workers only on request.
+    # The pool is still alive, but reaps ended workers only on request.
     left = [worker for worker in orphans if worker.is_running()]
     assert all(worker.status() == psutil.STATUS_ZOMBIE for worker in left), "orphans run on"
 

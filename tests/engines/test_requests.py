@@ -1,4 +1,4 @@
-"""The numbers of requests that runs send to a server, and of bytes that they fetch."""
+"""The number of requests that a run sends to a server, and the number of bytes it fetches."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -33,14 +33,14 @@ SMALLER = {
     **{"BLOCK_ROWS": 8, "SMALL_BYTES": 1024, "END_BYTES": 3072},
     **{"GAP_BYTES": 256, "NUM_BINS": 64},
 }
-"""With these sizes, files of fifty rows are fetched in parts like files of millions of rows."""
+"""Sizes that make runs fetch files of fifty rows in parts, as they would fetch millions of rows."""
 
 LEVELS: dict[str, dict[str, int]] = {
     "files": {},
     "segments": {},
     "ranges": {"ROWS_PER_RANGE": 120, "MAX_SHARD_SLICES": 0, "PASS_WEIGHT": 0},
 }
-"""The constants by which shards read whole files, segments, or one of their eight ranges."""
+"""The constants that make shards read whole files, segments, or one of their eight ranges."""
 
 
 def scale_down(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
@@ -52,7 +52,7 @@ def scale_down(monkeypatch: pytest.MonkeyPatch, level: str) -> None:
 
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sizes of responses with bytes of files."""
+    """The sizes of all responses that contain bytes of files."""
     sizes: list[int] = []
     ask = s3fs.S3FileSystem._cat_file
 
@@ -67,7 +67,7 @@ def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A run of the sample corpus, and the numbers of November 2026."""
+    """A run of the sample corpus, and the numbers measured in November 2026."""
 
     level: str = "files"
     dedup: str = "exact"
@@ -76,7 +76,7 @@ class Case:
     get: int
     head: int
     fetched: float
-    """The fetched megabytes."""
+    """The number of megabytes that the run fetches."""
 
 
 @pytest.mark.parametrize(

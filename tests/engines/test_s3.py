@@ -23,7 +23,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def address(folder: Path) -> Iterator[str]:
-    """A server with a corpus."""
+    """The address of a server that has a corpus."""
     with serve_s3(folder, buckets=("corpora", "other")) as address:
         region = {"region_name": "us-east-1"}
         system = s3fs.S3FileSystem(
@@ -35,7 +35,7 @@ def address(folder: Path) -> Iterator[str]:
 
 @pytest.fixture
 def s3(address: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[s3fs.S3FileSystem]:
-    """The server as the S3 of this process, configured by environment variables as for users."""
+    """The server as this process's S3, configured by environment variables as users do it."""
     with as_s3(address, monkeypatch) as system:
         yield system
 
@@ -149,7 +149,7 @@ def test_access_errors_are_reported_without_secrets(
 
 
 def check_paragraph(text: str) -> None:
-    """Check that an error is one paragraph without secrets."""
+    """Check that an error is one paragraph and contains no secrets."""
     assert "\n" not in text
     assert len(text) < 700
     for secret in (ACCESS, SECRET, "wrongsecret", "WRONGACCESSKEY", "Signature="):

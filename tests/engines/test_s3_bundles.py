@@ -1,4 +1,4 @@
-"""Every call to object storage first fails in a random way, without an effect on the result."""
+"""Every call to object storage first fails in a random way, which does not affect results."""
 
 import json
 import random
@@ -36,11 +36,11 @@ pytestmark = NEEDED
 
 OFTEN = (BUSY, BROKEN, CUT_ANSWER, CUT_UPLOAD, LOST)
 WAYS = {**dict.fromkeys(OFTEN, 5), SLOW: 2, OTHER_ETAG: 2, SILENT: 1}
-"""The weight of each fault; a silent server costs a second."""
+"""The weight of each fault in the random choice; a silent server takes a second."""
 
 
 def every_call(seed: int) -> Callable[[Request, int], str]:
-    """Return a function with faults for first attempts of calls, and for some second ones."""
+    """Return a function that gives every first attempt of a call, and some second ones, a fault."""
     rng = random.Random(seed)
     seen: Counter[tuple[str, str, str]] = Counter()
 
@@ -71,9 +71,9 @@ def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Pr
 
 
 def finished(command: Callable[[list[str]], int], flags: list[str]) -> int:
-    """Run a command until it succeeds; return the number of refusals.
+    """Run a command until it succeeds, and return how often it was refused.
 
-    An input with the etag of another object counts as changed, and is refused.
+    An input that has the etag of a different object counts as changed, and is refused.
     """
     for refusals in range(12):
         code = command(flags)
@@ -87,7 +87,7 @@ THIRD = "s3://bucket/in/part-3.json"
 
 
 def through_its_life(output: str, bucket: s3fs.S3FileSystem) -> int:
-    """Build a dataset, append a file, remove documents, compact; return the number of refusals."""
+    """Build a dataset, append, remove documents and compact; return how often all was refused."""
     flags = ["--input", "s3://bucket/in", "--tokenizer", f"sentencepiece:{SAMPLE / 'sample.model'}"]
     flags += ["--split-bytes", "60000", "--shards", "2", "--keep-dropped"]
     flags += ["--append", "--output", output]

@@ -1,4 +1,4 @@
-"""Datasets with input, output, segments and rejects on a real S3 server.
+"""Datasets whose input, output, segments and rejects are on a real S3 server.
 
 Guarantee: On S3 the bytes are the same, through dropped connections, 5xx and time-outs, and from
 parts that several machines processed.
@@ -44,7 +44,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def proxy(folder: Path) -> Iterator[Proxy]:
-    """A server with the sample in a bucket, behind a proxy without faults."""
+    """A proxy that adds no faults, for a server that has the sample in a bucket."""
     with serve_s3(folder, buckets=("bucket",)) as server, proxied(server) as proxy:
         cut_sample(folder / "bucket" / "in", files=11)
         yield proxy
@@ -52,7 +52,7 @@ def proxy(folder: Path) -> Iterator[Proxy]:
 
 @pytest.fixture
 def environment(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy]:
-    """The server as the S3 of this process and of its commands."""
+    """The proxy as the S3 of this process and of its commands."""
     soon = '{"config_kwargs": {"read_timeout": 2}}'
     with as_s3(proxy.address, monkeypatch, FSSPEC_S3=soon):
         proxy.requests.clear()
@@ -63,7 +63,7 @@ def environment(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Proxy
 
 @pytest.fixture(scope="module")
 def expected(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """The files of the same dataset, built from and on a disk."""
+    """The hashes of the files of the same dataset, built on a disk from inputs on a disk."""
     disk = tmp_path_factory.mktemp("disk")
     output, source = disk / "ds", cut_sample(disk / "in", files=11)
     done = run(str(output), source=str(source))

@@ -1,4 +1,4 @@
-"""Every engine builds the same dataset, file by file, with the commands of a user.
+"""Every engine builds the same dataset, file by file, with the commands that users run.
 
 Guarantee: The dataset has the same bytes on DirectRunner, Prism, Flink and Spark, in a job server
 or a cluster.
@@ -26,7 +26,7 @@ BY_NIGHT = (
     ("job_server", "mixed"),
     ("spark_session", "mixed"),
 )
-"""Engines, and the corpora that they read."""
+"""Engines, and the corpora that they read in nightly runs."""
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +36,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def commands(folder: Path) -> Mapping[str, Sequence[object]]:
-    """The module and flags of a run by corpus; `mixed` has all three corpora as sources."""
+    """The module and flags of a run, by corpus; `mixed` has all three corpora as sources."""
     paths = {name: write(name, folder / name) for name in CORPORA}
     single = {
         name: [f"pipelines.{name}", "--input", path, "--split-bytes", "5000", "--shards", "16"]
@@ -49,7 +49,7 @@ def commands(folder: Path) -> Mapping[str, Sequence[object]]:
 
 @pytest.fixture(scope="module")
 def reference(folder: Path, commands: Mapping[str, Sequence[object]]) -> Callable[[str], Run]:
-    """A function that returns the run of a corpus in one process, after running it once."""
+    """A function that returns the one-process run of a corpus, which it runs on first use."""
     make_dir: dict[str, Run] = {}
 
     def get(corpus: str) -> Run:
@@ -79,7 +79,7 @@ def test_the_reference_has_many_items_and_duplicates(
 
 @pytest.fixture
 def beam(request: pytest.FixtureRequest) -> Sequence[str]:
-    """The flags for the engine that the test names."""
+    """The flags for the engine that the test's parameter names."""
     local = request.param.partition(" worker")[0]
     return ["--workers", local] if local.isdigit() else request.getfixturevalue(request.param)
 

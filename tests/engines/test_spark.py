@@ -1,4 +1,4 @@
-"""kill -9 on a Spark cluster: the job continues, with the bytes of a run in one process.
+"""After kill -9 on a Spark cluster, the job continues, with the bytes of a run in one process.
 
 Guarantee: `kill -9` of a worker or executor of a Spark cluster changes no byte.
 """

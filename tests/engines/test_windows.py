@@ -1,4 +1,4 @@
-"""Windows of a stream on engines: every row is in one generation, whatever is killed."""
+"""On engines, every row of a stream gets into one generation, whichever process is killed."""
 
 import json
 import os
@@ -27,7 +27,7 @@ ROWS = round(WINDOW / STEP) * BATCH
 def streaming(
     output: Path, start: int, windows: int, flags: Sequence[object], *, log: str = ""
 ) -> Iterator[tuple[Process, Path]]:
-    """Start a pipeline; yield its driver and its log."""
+    """Start a pipeline; yield the driver process and the path of the log."""
     path = output.with_name(f"{output.name}{log}.log")
     command = [sys.executable, "-m", "tests.engines.windowed", output, start, windows * WINDOW]
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
@@ -36,7 +36,7 @@ def streaming(
 
 
 def next_window() -> int:
-    """Return the start of the window after the next one, when the pipeline is ready."""
+    """Return the start of the window after the next one, by which the pipeline is ready."""
     return (int(time.time()) // WINDOW + 2) * WINDOW
 
 
@@ -45,7 +45,7 @@ def generations(output: Path) -> int:
 
 
 def wait_for(run: tuple[Process, Path], output: Path, number: int) -> None:
-    """Wait until a dataset has a number of generations."""
+    """Wait until a dataset has `number` generations."""
     process, log = run
     wait_until(lambda: generations(output) >= number, process, log=log, seconds=150)
 
@@ -60,7 +60,7 @@ def finish(run: tuple[Process, Path]) -> str:
 
 
 def check_once(output: Path, start: int, windows: int) -> Manifest:
-    """Check that each window is one generation, with the bytes of a bounded pipeline."""
+    """Check that each window gives one generation with the bytes of a bounded pipeline."""
     manifest = read_manifest(output)
     ends = []
     for generation in manifest.generations:
@@ -132,7 +132,7 @@ def test_the_example_of_files_that_arrive(prism: Sequence[str], tmp_path: Path) 
 
 @pytest.fixture
 def flink(cluster: Cluster) -> Sequence[object]:
-    # With checkpoints Flink's runner keeps idle sources running, and then never resumes the
+    # With checkpoints, Flink's runner keeps idle sources running, but then never resumes the
     # deferred work of a splittable DoFn.
     stream = ["--checkpointing_interval=2000", "--shutdown_sources_after_idle_ms=0"]
     return [*cluster.flags, *stream]

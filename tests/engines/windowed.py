@@ -1,7 +1,7 @@
 """A pipeline of rows in windows, as a script: OUTPUT START SECONDS, then Beam's flags.
 
-From START (seconds since 1970) ten rows per second arrive. With numbers of windows instead of flags
-the script runs a bounded pipeline for the rows of each window.
+From START (in seconds since 1970), ten rows per second arrive. If numbers of windows replace the
+flags, the script runs a bounded pipeline for the rows of each window.
 """
 
 import random
@@ -19,19 +19,19 @@ from pipelines.transforms import Clean, FromRows, WriteDataset
 from tests.pipelines.write.pipes import TOKENIZER
 
 WINDOW = 6
-"""The seconds of a window."""
+"""The length of a window in seconds."""
 
 STEP = 0.5
-"""The seconds between impulses."""
+"""The time between impulses in seconds."""
 
 BATCH = 5
-"""The rows per impulse."""
+"""The number of rows per impulse."""
 
 _WORDS = ("mill", "river", "bridge", "bell", "garden", "lamp", "harbour", "field")
 
 
 def stream(output: str, start: int, seconds: int, flags: Sequence[str]) -> None:
-    """Write the rows of a stream."""
+    """Write the rows of a stream, window by window, to a dataset."""
     options = beam.PipelineOptions(with_engine_flags(flags), streaming=True)
     pipeline = beam.Pipeline(options=options)
     write(pipeline | PeriodicImpulse(start, start + seconds, STEP), output, start)
@@ -39,7 +39,7 @@ def stream(output: str, start: int, seconds: int, flags: Sequence[str]) -> None:
 
 
 def append(output: str, start: int, windows: Sequence[int]) -> None:
-    """Write the rows of some windows, each in a bounded pipeline."""
+    """Append the rows of some windows, each window in a bounded pipeline."""
     for window in windows:
         pipeline = beam.Pipeline(runner=beam.FnApiRunner())
         first = start + window * WINDOW
@@ -51,7 +51,7 @@ def append(output: str, start: int, windows: Sequence[int]) -> None:
 
 
 def write(moments: Any, output: str, start: int) -> None:
-    """Turn times into rows, and write their windows to a dataset."""
+    """Turn times into rows, and write the rows' windows to a dataset."""
     row_type = beam.RowTypeConstraint.from_fields([("text", str), ("number", int)])
     rows = (
         moments
@@ -65,14 +65,14 @@ def write(moments: Any, output: str, start: int) -> None:
 
 
 def rows_at(moment: Any, start: int) -> Iterator[Any]:
-    """Yield the rows of a time."""
+    """Yield the rows that arrive at a time."""
     first = round((float(moment) - start) / STEP) * BATCH
     for number in range(first, first + BATCH):
         yield beam.Row(text=text_of(number), number=number)
 
 
 def text_of(number: int) -> str:
-    """Return the text of a row; two rows in succession share one."""
+    """Return the text of a row; two consecutive rows have the same text."""
     return " ".join(random.Random(number // 2).choices(_WORDS, k=20))
 
 

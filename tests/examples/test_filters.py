@@ -1,4 +1,4 @@
-"""docs/examples/no_ads.py and own_model.py, with the commands of docs/own.md."""
+"""Runs docs/examples/no_ads.py and own_model.py with the commands of docs/own.md."""
 
 import json
 import re
@@ -13,7 +13,7 @@ PAGE = EXAMPLES.parent / "own.md"
 
 
 def said_by(*words: object, cwd: Path) -> str:
-    """Run a command of the page in a folder with the examples, and return its output."""
+    """Run a command of the page in a folder with the examples, and return the output."""
     for name in ("no_ads.py", "own_model.py"):
         (cwd / name).write_text((EXAMPLES / name).read_text())
     done = python(*words, at=cwd, PYTHONDONTWRITEBYTECODE="1")

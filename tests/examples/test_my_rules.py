@@ -1,4 +1,4 @@
-"""docs/examples/my_rules.py and my_words.py: the profile and the splitter of docs/own.md."""
+"""Tests docs/examples/my_rules.py and my_words.py: the profile and splitter of docs/own.md."""
 
 import sys
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""docs/examples/web_pages.py: the corpus of docs/own.md for WARC files."""
+"""Tests docs/examples/web_pages.py, the corpus of docs/own.md for WARC files."""
 
 import gzip
 import sys
@@ -52,7 +52,7 @@ def record(kind: str, path: str, block: bytes) -> bytes:
 
 
 def crawl(folder: Path) -> Path:
-    """Write WARC files like those of a crawler."""
+    """Write WARC files like those that a crawler writes."""
     gbk = html("zh", CHINESE)
     members = [
         record("request", "zh", b"GET /zh HTTP/1.1\r\n\r\n"),
@@ -63,7 +63,7 @@ def crawl(folder: Path) -> Path:
         response("empty", b"<html><body></body></html>"),
     ]
     folder.mkdir()
-    # Crawlers compress each record as a separate gzip member.
+    # Crawlers compress every record as a separate gzip member.
     (folder / "a.warc.gz").write_bytes(b"".join(map(gzip.compress, members)))
     whole = response("en-2", html("en", ENGLISH[::-1]).encode(), "text/html; charset=no-such")
     (folder / "b.warc").write_bytes(whole + b"garbage\r\n" * 9)

@@ -25,11 +25,11 @@ from tests.mutants.unseen import UNSEEN
 from tests.mutants.worker import key, run_faults
 
 _PATIENCE = 4.0
-"""The factor by which tests have more time against faults that survived before."""
+"""The factor by which the tests against faults that survived before get more time."""
 
 
 def main() -> int:
-    """Run those faults of a sample that have no result yet, and print the results."""
+    """Try the faults of a sample that have no result yet, and print all results."""
     args = _parse()
     folder = ROOT / "build" / "mutants"
     folder.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def _is_below(name: str, wanted: Sequence[str]) -> bool:
 
 
 def _draw_key(draw: str, seed: int) -> str:
-    """Return the position of a fault in the order of a seed."""
+    """Return the key by which a seed's draw orders a fault."""
     return hashlib.sha256(f"{seed} {draw}".encode()).hexdigest()
 
 
@@ -99,7 +99,7 @@ def _kept(path: Path) -> dict[str, dict[str, Any]]:
 
 
 def _print_table(faults: Sequence[Fault], results: Mapping[str, dict[str, Any]]) -> None:
-    """Print the survivors, a row per package, and the sum."""
+    """Print the surviving faults, a row per package, and a row of totals."""
     of_package: dict[str, Counter[str]] = defaultdict(Counter)
     for fault in faults:
         if key(fault) in UNSEEN:

@@ -1,4 +1,4 @@
-"""Chooses the tests to run against a fault: those that reach its function, cheapest first."""
+"""Chooses tests to run against a fault: those that reach its function, the cheapest first."""
 
 import ast
 import re
@@ -17,21 +17,21 @@ _GROUPS = (
     ("tests/golden/", 25.0),
     ("tests/", 25.0),
 )
-"""The seconds that the tests of each table, and those of all other files, may take together."""
+"""The maximum total seconds of the tests of each table, and of the tests of all other files."""
 
 _LONGEST = 60.0
-"""Tests that take more seconds are not run against faults."""
+"""Tests that take more than this number of seconds are not run against faults."""
 
 _ROW = 1.0
-"""The maximum number of seconds that a refusal counts; the first one of a process also loads
-libraries."""
+"""The maximum number of seconds that a refusal counts, because the first refusal in a process also
+loads libraries."""
 
 _STEPS = 3
-"""The length of chains of imports that are followed to a module; kernels call kernels."""
+"""The length up to which chains of imports of a module are followed; kernels call kernels."""
 
 _MOST = 400
-"""The maximum number of tests that run against one fault; collecting more would take longer than
-they run."""
+"""The maximum number of tests that run against one fault; to collect more would take longer than to
+run them."""
 
 
 @dataclass
@@ -41,14 +41,14 @@ class Choice:
     root: Path
     reach: Reach
     below: tuple[str, ...] = ("tests/",)
-    """The start of the paths of tests to choose from."""
+    """The prefixes of the paths of tests to choose from."""
     unreliable: set[str] = field(default_factory=set)
-    """Tests that have failed without a fault."""
+    """Tests that have failed although no fault was present."""
     patience: float = 1.0
-    """A factor for the time that tests may take."""
+    """The factor by which the time that tests may take is multiplied."""
 
     def tests(self, fault: Fault) -> list[str]:
-        """Return the tests for a fault, in the order in which they are run."""
+        """Return the tests for a fault, in the order in which to run them."""
         groups: dict[str, list[str]] = {group: [] for group, _ in _GROUPS}
         for test in self._reaching(fault):
             groups[next(group for group in groups if test.startswith(group))].append(test)
@@ -57,15 +57,15 @@ class Choice:
             for group, seconds in _GROUPS
             for test in self._cheapest(groups[group], seconds * self.patience)
         ]
-        # Cheap tests run before whole commands.
+        # Cheap tests run before golden commands.
         return sorted(ordered, key=lambda test: test.startswith("tests/golden/"))
 
     def seconds(self, test: str) -> float:
-        """Return the seconds that a test took."""
+        """Return the time that a test took, in seconds."""
         return self.reach.tests[test][0]
 
     def _cheapest(self, tests: Iterable[str], left: float) -> Iterator[str]:
-        """Yield tests while there is time; among equals those first that reach fewer functions."""
+        """Yield tests while time is left; of equally cheap tests, first those that reach less."""
         order = sorted(tests, key=lambda test: (round(self._cost(test), 1), self._width(test)))
         for test in order[:_MOST]:
             if left <= 0 or self._cost(test) > _LONGEST:
@@ -90,10 +90,11 @@ class Choice:
         return []
 
     def _candidates(self, fault: Fault) -> Iterator[list[str]]:
-        """Yield lists of functions that use the code of a fault, the nearest first.
+        """Yield lists of functions that use the code of a fault, the closest list first.
 
-        These are its own function; for a constant the functions of its module that name it; for a
-        kernel, which numba compiles, and a module without functions those of importing modules.
+        These are the fault's function; for a constant, the functions in its module that name it;
+        and for a kernel, which numba compiles, and a module that has no functions, the functions of
+        the modules that import it.
         """
         if fault.function:
             yield [f"{fault.path}::{fault.function}"]
@@ -132,7 +133,7 @@ class Choice:
 
 
 def _functions(path: str, source: str) -> dict[str, str]:
-    """Return the functions of a module with their source."""
+    """Return the source of each function of a module by function name."""
     return {
         f"{path}::{name}": ast.get_source_segment(source, node) or ""
         for name, node in function_names(ast.parse(source))
@@ -140,7 +141,7 @@ def _functions(path: str, source: str) -> dict[str, str]:
 
 
 def _assigned_name(source: str, line: int) -> str | None:
-    """Return the name that the statement at a line of a module assigns to."""
+    """Return the name to which the statement at a line of a module assigns."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Assign | ast.AnnAssign):
             first = node.targets[0] if isinstance(node, ast.Assign) else node.target
@@ -150,7 +151,7 @@ def _assigned_name(source: str, line: int) -> str | None:
 
 
 def _import_of(path: str) -> re.Pattern[str]:
-    """Return the pattern of a line that imports a module."""
+    """Return a pattern of lines that import a module."""
     module = path.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     package, _, name = module.rpartition(".")
     return re.compile(

@@ -1,4 +1,4 @@
-"""Copies of the repository: for faults, and one whose functions mark that they ran."""
+"""Makes copies of the repository: some for faults, and one whose functions mark that they ran."""
 
 import ast
 import os
@@ -10,11 +10,12 @@ from tests.mutants.places import function_names
 ROOT = Path(__file__).parents[2]
 PACKAGES = ("pipelines", "shards", "trainer")
 MARKS = "CORPUSMILL_MARKS"
-"""The environment variable with the path of the file of marks."""
+"""The environment variable that contains the path of the file of marks."""
 
 _LEFT = {".git", ".venv", "build", "dist", ".mypy_cache", ".ruff_cache", ".pytest_cache"}
 _KERNEL = "kernel"
-"""The start of decorators' names that have numba compile a function, which cannot mark."""
+"""The start of the names of decorators that make numba compile a function; compiled functions
+cannot mark that they ran."""
 
 _MARKING = f'''
 import mmap
@@ -41,7 +42,7 @@ marks = _open()
 
 
 def copy_repository(folder: Path) -> Path:
-    """Create or update a copy, and return it; its compiled files are kept."""
+    """Create or update a copy, keeping its compiled files, and return it."""
     folder.mkdir(parents=True, exist_ok=True)
     for name in {path.name for path in folder.iterdir()} | {path.name for path in ROOT.iterdir()}:
         if name in _LEFT or name.endswith(".egg-info"):
@@ -59,7 +60,7 @@ def copy_repository(folder: Path) -> Path:
 
 
 def _mirror(source: Path, target: Path) -> None:
-    """Copy the files of a folder that differ in time or size, and delete modules that are gone."""
+    """Copy a folder's files that differ in time or size, and delete modules that it lacks."""
     for path in sorted(target.rglob("*.py")) if target.exists() else ():
         if not (source / path.relative_to(target)).exists():
             path.unlink()
@@ -85,12 +86,12 @@ def _link(link: Path, target: Path) -> None:
 
 
 def product_files(root: Path) -> list[Path]:
-    """Return the modules of the product."""
+    """Return the paths of the product's modules."""
     return [path for package in PACKAGES for path in sorted((root / package).rglob("*.py"))]
 
 
 def add_marks(folder: Path) -> list[str]:
-    """Rewrite a copy so that each function marks that it ran; return the functions."""
+    """Rewrite a copy so that each function marks that it ran, and return the functions' names."""
     functions: list[str] = []
     for path in product_files(folder):
         tree = ast.parse((ROOT / path.relative_to(folder)).read_bytes())
@@ -110,7 +111,7 @@ def _is_kernel(node: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
 
 
 def _insert(body: list[ast.stmt], statement: str) -> None:
-    """Insert a statement after the docstring and imports from __future__."""
+    """Insert a statement after the docstring and the imports from __future__."""
     place = 0
     while place < len(body) and _stands_first(body[place]):
         place += 1

@@ -1,4 +1,4 @@
-"""One-line faults of a Python file: their places, and the new code there."""
+"""Finds the one-line faults that a Python file can have: the places, and the new code there."""
 
 import ast
 import copy
@@ -36,11 +36,11 @@ _OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
     ast.BitXor: ast.BitOr,
 }
 _TEXTS = (ast.JoinedStr, ast.List, ast.Tuple, ast.ListComp)
-"""Operands that `+` concatenates; a minus would always be a TypeError."""
+"""Kinds of operands that `+` concatenates; a minus would always raise a TypeError."""
 
 
 _SHOWN = 80
-"""The number of characters of a long expression that are shown."""
+"""The maximum number of characters of an expression that are shown."""
 
 
 @dataclass(frozen=True)
@@ -51,26 +51,26 @@ class Fault:
     """The path of the file, relative to the root of the repository."""
     line: int
     function: str
-    """The qualified name of the function; "" outside of functions."""
+    """The qualified name of the function; "" outside functions."""
     start: int
-    """The start of the changed text, in bytes of the file."""
+    """The start of the changed text, as a byte offset in the file."""
     end: int
     before: str
     after: str
     draw: str
-    """The hash that decides the draw; it changes only with the code of the function."""
+    """The hash that decides whether the fault is drawn; only the function's code changes it."""
 
     def __str__(self) -> str:
         before, after = (" ".join(text.split()) for text in (self.before, self.after))
         return f"{self.path}:{self.line}  {_shown(before, after)}  ->  {_shown(after, before)}"
 
     def applied(self, source: bytes) -> bytes:
-        """Return the file with the fault in it."""
+        """Return the source of the file with the fault in it."""
         return source[: self.start] + self.after.encode() + source[self.end :]
 
 
 def faults_of(root: Path, path: Path) -> Iterator[Fault]:
-    """Yield the faults that a file can have, in order."""
+    """Yield the faults that a file can have, in the order of their places."""
     source = path.read_bytes()
     name = path.relative_to(root).as_posix()
     starts = [0]
@@ -98,7 +98,7 @@ def faults_of(root: Path, path: Path) -> Iterator[Fault]:
 
 
 def _shown(text: str, other: str) -> str:
-    """Return a part of a text, around its first difference from another text."""
+    """Return the part of a text around the first difference from another text."""
     pairs = enumerate(zip(text, other, strict=False))
     first = next((number for number, (one, two) in pairs if one != two), 0)
     start = max(0, first - _SHOWN // 2)
@@ -106,7 +106,7 @@ def _shown(text: str, other: str) -> str:
 
 
 def _changes(place: Place) -> Iterator[str]:
-    """Yield the replacements of a node."""
+    """Yield the texts that may replace a node."""
     for kind, change in _CHANGES:
         if isinstance(place.node, kind):
             for changed in change(place.node, place.parent):
@@ -158,14 +158,14 @@ def _constant(node: ast.Constant, parent: ast.AST) -> Iterator[ast.AST]:
 
 
 def _condition(node: ast.expr, parent: ast.AST) -> Iterator[ast.AST]:
-    """Negate a condition that is a name or a call."""
+    """Yield the negation of a condition that is a name or a call."""
     if isinstance(parent, ast.If | ast.IfExp | ast.While) and parent.test is node:
         yield ast.UnaryOp(ast.Not(), node)
 
 
 def _return(node: ast.Return, _: ast.AST) -> Iterator[ast.AST]:
     value = node.value
-    # True and False are changed as constants.
+    # Faults of constants change True and False.
     if value is None or (
         isinstance(value, ast.Constant) and (value.value is None or isinstance(value.value, bool))
     ):
@@ -177,7 +177,7 @@ def _return(node: ast.Return, _: ast.AST) -> Iterator[ast.AST]:
 
 
 def _call(node: ast.Call, _: ast.AST) -> Iterator[ast.AST]:
-    """Drop one named argument, or swap the first two if they are plain names."""
+    """Yield a call minus one named argument, or with the first two swapped if they are names."""
     for number, argument in enumerate(node.keywords):
         if argument.arg is not None and argument.arg not in WORDS | GUARDS:
             yield ast.Call(
@@ -191,7 +191,7 @@ def _call(node: ast.Call, _: ast.AST) -> Iterator[ast.AST]:
 
 
 def _statement(node: ast.Expr, _: ast.AST) -> Iterator[ast.AST]:
-    """Drop a call that is made for its effect."""
+    """Yield `pass` instead of a call that is made for its effect."""
     if isinstance(node.value, ast.Call):
         yield ast.Pass()
 

@@ -1,7 +1,7 @@
-"""The places of a file where faults are put: code that decides something.
+"""Finds the places in a file where a fault may be put: code that decides something.
 
-Types, decorators, docstrings, error messages, help texts and guards against races are left out: a
-fault there changes no result, or the table of refusals has the sentence.
+Types, decorators, docstrings, error messages, help texts and guards against races are left out,
+because a fault there changes no result, or the table of refusals contains the text.
 """
 
 import ast
@@ -9,22 +9,22 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 WORDS = {"help", "metavar", "about", "stacklevel", "encoding", "title"}
-"""Named arguments that are texts for people, or do not change results."""
+"""Named arguments that are texts for people, or that do not change results."""
 
 GUARDS = {"strict", "exist_ok", "missing_ok", "repr"}
-"""Named arguments that only matter in races, for debugging, or if lists are unequal by mistake."""
+"""Named arguments that matter only in races, in debugging, or if lists are unequal by mistake."""
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node that faults change."""
+    """A node that faults may change."""
 
     node: ast.expr | ast.stmt
     parent: ast.AST
     function: str
-    """The qualified name of the function around it; "" outside of functions."""
+    """The qualified name of the function around the node; "" outside functions."""
 
 
 def places_of(tree: ast.Module) -> Iterator[Place]:
@@ -61,7 +61,7 @@ def _below(
 
 
 def _children(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the child nodes, except those that are left out."""
+    """Yield the child nodes of a node, except those that are left out."""
     if isinstance(node, ast.Raise | ast.Assert | ast.JoinedStr | ast.Import | ast.ImportFrom):
         return
     if isinstance(node, ast.If) and "__name__" in ast.unparse(node.test):

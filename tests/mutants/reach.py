@@ -1,6 +1,6 @@
-"""Finds the functions that each test reaches, and its time, by running the tests once.
+"""Finds the functions that each test reaches, and each test's time, by running all once.
 
-The results are kept in a file. Test files that are new or have changed are run again.
+The results are kept in a file. Only new and changed test files are run again.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ _LEFT_OUT = ("tests/engines", "tests/mutants", "tests/bench")
 """Tests of clusters take minutes each; the other two folders do not test the product."""
 
 TABLES = ("tests/golden/", "tests/refusals/")
-"""Folders of whole commands: each row is a test, and comes from files next to the test file."""
+"""Folders of tests of whole commands; each row is a test, and files next to the test define it."""
 
 
 @dataclass
@@ -31,24 +31,25 @@ class Reach:
     """The hash of each test file at its last run."""
     functions: list[str] = field(default_factory=list)
     tests: dict[str, tuple[float, list[int]]] = field(default_factory=dict)
-    """The seconds of each test that passed, and the numbers of its functions."""
+    """The time of each test that passed, in seconds, and the numbers of the functions that it
+    reached."""
 
     @classmethod
     def load(cls, path: Path) -> "Reach":
-        """Return the content of a file, or an empty object if it is missing."""
+        """Return the content of a file, or an empty object if the file is missing."""
         if not path.exists():
             return cls()
         kept = json.loads(path.read_text())
         return cls(kept["files"], kept["functions"], kept["tests"])
 
     def save(self, path: Path) -> None:
-        """Write the file."""
+        """Write the results to a file."""
         fresh = path.with_suffix(".new")
         fresh.write_text(json.dumps(self.__dict__))
         fresh.replace(path)
 
     def add(self, functions: Sequence[str], lines: Sequence[dict[str, Any]]) -> None:
-        """Add the records of tests, in which numbers refer to another list of functions."""
+        """Add records of tests, in which numbers refer to `functions` instead of this list."""
         known = {name: number for number, name in enumerate(self.functions)}
         for name in functions:
             if name not in known:
@@ -61,7 +62,7 @@ class Reach:
                 self.tests[line["test"]] = (line["seconds"], reached)
 
     def forget(self, files: Collection[str]) -> None:
-        """Delete the tests of some files."""
+        """Delete the results of the tests in some files."""
         self.tests = {
             test: found
             for test, found in self.tests.items()
@@ -75,7 +76,7 @@ def current_reach(folder: Path, *, processes: int, below: Sequence[str]) -> Reac
     Args:
         folder: The folder for the results and the copy of the repository.
         processes: The number of processes that run tests.
-        below: The start of the paths of test files to use.
+        below: The prefixes of the paths of the test files to use.
     """
     kept = folder / "reach.json"
     reach = Reach.load(kept)
@@ -86,7 +87,7 @@ def current_reach(folder: Path, *, processes: int, below: Sequence[str]) -> Reac
     whole = [name for name in changed if name not in tables]
     reach.forget({*whole, *gone})
     reach.files = {name: value for name, value in reach.files.items() if name not in gone}
-    # An edited row reaches the same functions, so only new rows are run.
+    # A row that was edited reaches the same functions, so only new rows are run.
     wanted = [*whole, *(test for test in _collected(tables) if test not in reach.tests)]
     if wanted:
         print(f"recording the functions that {len(wanted)} test files and rows reach", flush=True)
@@ -113,7 +114,7 @@ def _test_files(below: tuple[str, ...]) -> dict[str, str]:
 
 
 def _digest(path: Path) -> str:
-    """Return a hash of a test file, and of the tables next to it."""
+    """Return a hash of a test file and of the tables next to it."""
     is_table = path.relative_to(ROOT).as_posix().startswith(TABLES)
     patterns = ("*.py", "messages/*.json") if is_table else ()
     tables = sorted(found for each in patterns for found in path.parent.glob(each))
@@ -122,7 +123,7 @@ def _digest(path: Path) -> str:
 
 
 def _collected(files: Sequence[str]) -> list[str]:
-    """Return the tests in some files."""
+    """Return the ids of the tests in some files."""
     if not files:
         return []
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q", "-n", "0", *files]

@@ -1,7 +1,7 @@
 """A pytest plugin that records the functions of the product that each test reaches.
 
-Shared fixtures are recorded separately: their functions count for each test that uses them. Each
-test writes one line of JSON to `$CORPUSMILL_REACH/WORKER.jsonl`.
+Shared fixtures are recorded separately, and the functions that a fixture reaches count for each
+test that uses the fixture. Each test writes one line of JSON to `$CORPUSMILL_REACH/WORKER.jsonl`.
 """
 
 import json
@@ -17,14 +17,14 @@ import pytest
 from tests.mutants.copies import MARKS
 
 REACH = "CORPUSMILL_REACH"
-"""The environment variable with the folder of the records."""
+"""The environment variable that contains the path of the folder of records."""
 
 
 class Recorder:
-    """Collects the marks of the current test and of fixtures."""
+    """Collects the marks of the current test and of shared fixtures."""
 
     def __init__(self, marks: Path) -> None:
-        """Map the file of marks, which this process shares with its children."""
+        """Map the file of marks into memory, which this process shares with its children."""
         self._marks: Any = np.memmap(marks, np.uint8, "r+")
         self._size = len(self._marks)
         self._lines = marks.with_suffix(".jsonl").open("a")
@@ -34,7 +34,7 @@ class Recorder:
         self._seconds = 0.0
 
     def _take(self) -> Any:
-        """Return the marks since the last call, and clear them."""
+        """Return the marks made since the last call, and clear them."""
         taken = self._marks.astype(bool)
         self._marks[:] = 0
         return taken
@@ -88,7 +88,7 @@ def _key(fixture: Any) -> str:
 
 
 def _make_marks() -> Path | None:
-    """Create the file of marks before the product is imported, in processes that run tests."""
+    """In a process that runs tests, create the file of marks before importing the product."""
     if REACH not in os.environ:
         return None
     folder = Path(os.environ[REACH])

@@ -1,4 +1,4 @@
-"""Faults are drawn, put in and noticed."""
+"""Faults are drawn from code, put into a file, and noticed by tests."""
 
 import ast
 import mmap

@@ -1,7 +1,7 @@
-"""Runs chosen tests in a copy of the repository, in a fork of a process that has the libraries.
+"""Runs chosen tests in a copy of the repository, in forks of a process that has the libraries.
 
-The first process imports the libraries, never the product. For each trial it forks a process that
-imports the tests and the product with the fault from the copy, and ends at the first failing test.
+The first process imports the libraries, never the product. For each trial it forks a process, which
+imports the tests and the faulty product from the copy, and ends at the first test that fails.
 """
 
 import contextlib
@@ -51,8 +51,8 @@ _LIBRARIES = (
 )
 _MEMORY_BYTES = 6 << 30
 _TEST_SECONDS, _ROW_SECONDS = 15.0, 90.0
-"""Seconds that a test or golden row gets in addition to four times its usual time, in case a fault
-causes an endless loop. A golden row may first run the rows that it starts from."""
+"""The time limits of a test and of a golden row, in seconds beyond four times the usual time, in
+case a fault causes an endless loop. A golden row may first run the rows that it starts from."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ class Verdict:
 
 
 class _Plugin:
-    """A pytest plugin that runs chosen tests in their order, and records the failing one."""
+    """A pytest plugin that runs chosen tests in order, and records the test that fails."""
 
     def __init__(self, limits: dict[str, float], log: Path) -> None:
         self._limits = limits
@@ -103,23 +103,23 @@ class _Plugin:
 
 
 def warm_up() -> None:
-    """Import the libraries in the process that trials are forked from."""
+    """Import the libraries in the process from which trials are forked."""
     os.environ.update(OMP_NUM_THREADS="1", DS_ACCELERATOR="cpu")
     for name in _LIBRARIES:
         with contextlib.suppress(ImportError):
             importlib.import_module(name)
-    # The collector of forks ignores these objects.
+    # The garbage collectors of forks ignore these objects.
     gc.freeze()
     sys.dont_write_bytecode = False
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def run_trial(copy: Path, tests: Sequence[tuple[str, float]]) -> Verdict:
-    """Run tests in a copy until one fails.
+    """Run tests in a copy until a test fails.
 
-        Args:
-            copy: The root of the copy.
-    tests: The id of each test, and the seconds that it usually takes.
+    Args:
+        copy: The root of the copy.
+        tests: The id of each test, and the seconds that it usually takes.
     """
     start = time.monotonic()
     scratch = copy.with_name(copy.name + "-scratch")
@@ -157,7 +157,7 @@ def _wait(pid: int, *, most: float) -> int:
 
 
 def _run_tests(copy: Path, scratch: Path, limits: dict[str, float]) -> None:
-    """Run tests in this process, and end the process."""
+    """Run tests in this process, then end the process."""
     os.setsid()
     os.chdir(copy)
     resource.setrlimit(resource.RLIMIT_DATA, (_MEMORY_BYTES, resource.RLIM_INFINITY))
@@ -172,7 +172,7 @@ def _run_tests(copy: Path, scratch: Path, limits: dict[str, float]) -> None:
     importlib.import_module("tests.forks").fork_servers()
     files = list(dict.fromkeys(test.partition("::")[0] for test in limits))
     words = ["-x", "-q", "-p", "no:cacheprovider", "-p", "no:xdist"]
-    # Some plugins have been imported with the libraries.
+    # Some plugins were already imported with the libraries.
     words += ["-W", "ignore::pytest.PytestAssertRewriteWarning", "--basetemp"]
     code = 3
     try:

@@ -1,6 +1,6 @@
-"""Faults that no test can see, each with the reason; `make mutants` leaves them out.
+"""Lists the faults that no test can see, each with the reason; `make mutants` omits these.
 
-The keys are printed with survivors. A key depends only on the code of the function.
+The results print the key of each survivor. A key depends only on the code of the function.
 """
 
 _SAME, _COST = "nothing differs", "only time or memory differs"

@@ -1,4 +1,4 @@
-"""Processes that each put faults into their own copy of the repository, and run tests there."""
+"""Runs processes that put faults into their own copies of the repository, and run tests there."""
 
 import multiprocessing
 from collections.abc import Iterator, Sequence
@@ -21,7 +21,7 @@ def key(fault: Fault) -> str:
 def run_faults(
     folder: Path, choice: Choice, faults: Sequence[Fault], processes: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield a result for each fault, in the order of completion."""
+    """Yield the result of each fault in the order of completion."""
     if not faults:
         return
     context = multiprocessing.get_context("spawn")
@@ -51,7 +51,7 @@ class Worker:
 
     @classmethod
     def run(cls, fault: Fault) -> dict[str, Any]:
-        """Return the result of a fault."""
+        """Apply a fault, run the tests chosen for it, and return the result."""
         seconds = 0.0
         while True:
             tests = cls.choice.tests(fault)
@@ -77,10 +77,10 @@ class Worker:
 
     @classmethod
     def _fails_by_itself(cls, test: str, tests: Sequence[str]) -> bool:
-        """Return whether a test also fails without the fault.
+        """Return whether a test also fails if no fault is applied.
 
         Raises:
-            RuntimeError: The tests cannot be run at all.
+            RuntimeError: The tests cannot be run.
         """
         if not test or test in cls.reliable:
             return False
@@ -95,7 +95,7 @@ class Worker:
 
 @contextmanager
 def applied(path: Path, fault: Fault) -> Iterator[None]:
-    """Put a fault into a file of a copy, and restore the file afterwards."""
+    """Put a fault into a file of a copy, and restore the file at the end of the block."""
     whole = path.read_bytes()
     _write(path, fault.applied(whole))
     try:
@@ -105,7 +105,7 @@ def applied(path: Path, fault: Fault) -> Iterator[None]:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Write a module, and delete its compiled files."""
+    """Write a module, and delete the module's compiled files."""
     path.write_bytes(content)
     for old in (path.parent / "__pycache__").glob(f"{path.stem}.*.pyc"):
         old.unlink()
