@@ -1,7 +1,7 @@
 """Items for the tests of workers and engines, in a module that child processes can import.
 
-An item is (name, duty). Every start and end is a line of the log in the folder that the payload
-names; lines are appended whole, so their order is that of the events.
+An item is (name, duty). Every start and end of an item is a line of the log in the folder that the
+payload names. Lines are appended whole, so their order is the order of the events.
 """
 
 import logging
@@ -21,7 +21,7 @@ Item = tuple[str, str]
 
 
 class Closed(UserError):
-    """Cannot be pickled at all."""
+    """An error that cannot be pickled."""
 
     def __init__(self, text: str) -> None:
         super().__init__(text)
@@ -35,7 +35,7 @@ def log_event(folder: Path, event: str, name: str) -> None:
 
 
 def read_events(folder: Path) -> list[tuple[str, str, int]]:
-    """Return the events so far: kind of event, item, process."""
+    """Return the events so far: the kind of event, the item and the process ID."""
     path = folder / "log"
     lines = path.read_text().splitlines() if path.exists() else []
     return [(event, name, int(pid)) for event, name, pid in map(str.split, lines)]
@@ -54,7 +54,7 @@ def wait_for(done: Callable[[], bool], *, seconds: float = 20) -> None:
 
 
 def work(payload: bytes, item: Item) -> None:
-    """Do the duty of an item and log its start and its end."""
+    """Do the duty of an item, and log the item's start and end."""
     folder = Path(os.fsdecode(payload))
     name, duty = item
     log_event(folder, "start", name)
@@ -75,7 +75,7 @@ def _raise(folder: Path, name: str, argument: str) -> None:
 
 
 def _die(folder: Path, name: str, argument: str) -> None:
-    """Die by a signal, or with an exit code: HOW*TIMES, the first TIMES times."""
+    """Die from a signal or with an exit code, on the first TIMES starts; argument: HOW*TIMES."""
     how, times = argument.split("*")
     if starts(folder, name) > int(times):
         return
@@ -86,7 +86,7 @@ def _die(folder: Path, name: str, argument: str) -> None:
 
 
 def _starts(folder: Path, name: str, argument: str) -> None:
-    """Wait until this many items have started."""
+    """Wait until the number of items in the argument has started."""
     del name
     wait_for(lambda: sum(event == "start" for event, _, _ in read_events(folder)) >= int(argument))
 
@@ -110,34 +110,34 @@ _DUTIES = {
 
 
 def prepare(folder: Path) -> Callable[[Item], None]:
-    """Return the function that runs items, as a runner calls it in each worker."""
+    """Return the function that runs items; a runner calls this function in each worker."""
     log_event(folder, "prepare", "-")
     return lambda item: work(os.fsencode(folder), item)
 
 
 def answer(folder: Path) -> tuple[str, int]:
-    """Prepare a worker as a driver does, with warnings."""
+    """Log warnings, and return the folder's name and the process ID, as a worker's result."""
     logging.getLogger("pipelines.somewhere").warning("%s is odd", folder.name)
     logging.getLogger("elsewhere").warning("not of this package")
     return folder.name, os.getpid()
 
 
 def imported(folder: Path) -> list[str]:
-    """Return the modules that the process has imported after making an array, as workers do."""
+    """Make an array, as workers do, and return the modules that the process has then imported."""
     pa.array([folder.name])
     return [*sys.modules]
 
 
 def drive(folder: str) -> None:
-    """Drive two children whose items sleep for longer than any test."""
+    """Drive two children whose items sleep for longer than any test takes."""
     with Workers(2, work) as workers:
         workers.run_all([("a", "sleep:600"), ("b", "sleep:600"), ("c", "nothing")], folder.encode())
 
 
 if __name__ == "__main__":
-    # A shell lets jobs in the background ignore Ctrl-C, and children inherit that.
+    # A shell makes background jobs ignore Ctrl-C, which children inherit.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    # The children find their function by the name of its module.
+    # The children find the function by the name of its module.
     from tests.pipelines import duties
 
     duties.drive(sys.argv[1])

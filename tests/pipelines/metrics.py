@@ -1,17 +1,17 @@
-"""Checks that the counters of an engine agree with report.json."""
+"""Checks that an engine's counters agree with report.json."""
 
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 Counts = Mapping[str, int]
-"""Counters by name."""
+"""The values of counters by name."""
 
 _VERDICTS = ("dropped", "quarantined")
 
 
 def account_of(report: Mapping[str, Any]) -> Counter[str]:
-    """Return the account of all sources in a report, by names of counters."""
+    """Return the sum of all sources' accounts in a report, by the names of counters."""
     counts: Counter[str] = Counter()
     for account in report["accounting"].values():
         counts["records read"] += account["read"]
@@ -25,7 +25,7 @@ def account_of(report: Mapping[str, Any]) -> Counter[str]:
 
 
 def check_metrics(counts: Mapping[str, Counts], report: Mapping[str, Any]) -> None:
-    """Check that the counters of map, drops and merge, by stage, agree with a run's report."""
+    """Check that an engine's counters of each stage (map, drops, merge) agree with the report."""
     account = account_of(report)
     assert {stage: counts[stage]["items"] for stage in report["stages"]} == {
         stage: counts_of["all"] for stage, counts_of in report["stages"].items()

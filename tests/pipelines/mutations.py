@@ -1,4 +1,4 @@
-"""Seeded harm to files that users give: any of it is a clear error, or harmless."""
+"""Damages files that users give, by seed: any damage must give a clear error or be harmless."""
 
 import copy
 import itertools
@@ -14,7 +14,7 @@ from transformers.utils.sentencepiece_model_pb2_new import ModelProto
 _Harm = Callable[[bytes, random.Random], bytes]
 
 DEEP = 100_000
-"""Levels of nesting that no parser can follow by recursion."""
+"""The number of levels of nesting, which no recursive parser can follow."""
 
 HUGE = 10**9
 
@@ -32,7 +32,7 @@ def _flip(content: bytes, rng: random.Random) -> bytes:
 
 
 def _flip_head(content: bytes, rng: random.Random) -> bytes:
-    """Numbers at the start of a binary file say how large its tables are."""
+    """Change one of the numbers at the start of a binary file that give the sizes of its tables."""
     changed = bytearray(content)
     changed[rng.randrange(min(len(changed), 128))] ^= 1 << rng.randrange(8)
     return bytes(changed)
@@ -78,7 +78,7 @@ def _swap(content: bytes, rng: random.Random) -> bytes:
 
 
 def _put_number(content: bytes, rng: random.Random) -> bytes:
-    """Lengths, offsets and counts stand near the ends of a binary file."""
+    """Change lengths, offsets and counts, which are at the beginning and end of a binary file."""
     size = rng.choice((4, 8))
     near = rng.randrange(min(len(content), 1024)) // 4 * 4
     at = rng.choice((near, max(0, len(content) - near - size)))
@@ -96,7 +96,7 @@ _BYTES: tuple[_Harm, ...] = (
 
 
 def harmed_bytes(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
-    """Yield names and bytes of files that are not what they were."""
+    """Yield names of damage, each with the damaged bytes of a file."""
     rng = random.Random(seed)
     for index, whole in enumerate(_WHOLE):
         yield f"whole-{index}", whole
@@ -114,7 +114,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 def _containers(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every object and array that is not empty, and a path that rows of a table share."""
+    """Yield each object and array that is not empty, with a path that rows of a table share."""
     if isinstance(value, dict | list):
         if value:
             yield path, value
@@ -153,30 +153,30 @@ def _other_json(content: bytes, rng: random.Random) -> bytes:
 
 
 def harmed_json(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
-    """Yield names and bytes of JSON files with wrong, missing, huge and repeated values."""
+    """Yield names of damage, each with a JSON file with wrong, missing, huge or repeated values."""
     rng = random.Random(seed)
     for index in range(number):
         yield f"json-{index}", _other_json(content, rng)
 
 
 def harmed(content: bytes, rng: random.Random) -> tuple[str, bytes]:
-    """Return the name of a harm and what it leaves of a file; half of the time JSON stays JSON."""
+    """Return the name of damage and the damaged file; in half of the cases JSON stays JSON."""
     if len(content) < 2 or rng.random() < 0.1:
         return "whole", rng.choice(_WHOLE)
     if content[:1] in b"[{" and rng.random() < 0.5:
-        with suppress(ValueError):  # it has one on each line
+        with suppress(ValueError):  # if the file has one value on each line
             return "json", _other_json(content, rng)
     harm = rng.choice(_BYTES)
     return harm.__name__, harm(content, rng)
 
 
 def harmed_models(content: bytes, *, seed: int, number: int) -> Iterator[tuple[str, bytes]]:
-    """Yield names and bytes of SentencePiece models with wrong, missing and repeated fields."""
+    """Yield names of damage, each with a SentencePiece model with bad, missing or extra fields."""
     rng = random.Random(seed)
     whole = json_format.MessageToJson(ModelProto.FromString(content)).encode()
     made = 0
     while made < number:
-        with suppress(json_format.ParseError):  # no message can hold the value
+        with suppress(json_format.ParseError):  # if no message can contain the value
             message = json_format.Parse(_other_json(whole, rng), ModelProto(), True)
             yield f"fields-{made}", message.SerializeToString()
             made += 1

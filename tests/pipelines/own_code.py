@@ -1,4 +1,4 @@
-"""Users' modules, and an installed package with entry points."""
+"""Writes users' modules, and an installed package with entry points."""
 
 import importlib
 import sys
@@ -10,7 +10,7 @@ MODULES = ("mine", "notes_of_mine", "rules", "own_filters", "own_rules")
 
 
 def forget() -> None:
-    """Make this process import the modules again, like a new process."""
+    """Make this process import the modules again, as a new process would."""
     for name in [name for name in sys.modules if name.partition(".")[0] in MODULES]:
         del sys.modules[name]
     importlib.invalidate_caches()
@@ -18,7 +18,7 @@ def forget() -> None:
 
 
 def install(folder: Path, entry_points: str) -> None:
-    """Add the metadata of an installed package with entry points to a folder."""
+    """Write to a folder the metadata of an installed package that has entry points."""
     about = folder / "mine-1.0.dist-info"
     about.mkdir()
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: mine\nVersion: 1.0\n")

@@ -1,4 +1,4 @@
-"""Root may read everything; here it may not, so that the modes of files count in tests."""
+"""Takes root's right to read everything away, so that file modes also matter in tests as root."""
 
 import ctypes
 import os
@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 _VERSION = 0x20080522
 _READS_ANYTHING = 0b110
-"""CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
+"""The bits of CAP_DAC_OVERRIDE and CAP_DAC_READ_SEARCH."""
 
 
 class _Header(ctypes.Structure):
@@ -24,7 +24,7 @@ class _Data(ctypes.Structure):
 
 @contextmanager
 def without_privileges() -> Iterator[None]:
-    """Have this thread respect the modes of files as their owner, whoever runs it."""
+    """Make this thread obey file permissions as the files' owner would, even if it runs as root."""
     if os.geteuid():
         yield
         return

@@ -1,4 +1,4 @@
-"""Runs of the sample and of small inputs, for tests that need a whole run."""
+"""Options and files for tests that need a whole run of the sample or of a small input."""
 
 import hashlib
 import json
@@ -19,7 +19,7 @@ ABOUT_THE_RUN = {"report.json", "report.html", "inputs.json", ".lock"}
 
 
 def cut_sample(folder: Path, *, files: int) -> Path:
-    """Write the records of the sample as several arrays, each of which is a split."""
+    """Divide the records of the sample among several arrays, each of which is one split."""
     records = [
         record
         for path in sorted(SAMPLE.glob("part-*.json"))
@@ -31,19 +31,19 @@ def cut_sample(folder: Path, *, files: int) -> Path:
 
 
 def many_splits(output: Path, sample: Path, **changes: Any) -> WudaoOptions:
-    """Return options for the sample in many items and 8 shards, so that the order of work shows."""
+    """Return options for the sample with many items and 8 shards, to show the order of work."""
     sizes = {"split_bytes": 12_000, "shards": 8}
     paths = _paths(output, (sample,))
     return WudaoOptions(**{**paths, **sizes, "tokenizer": CORPUS.sample_tokenizer, **changes})
 
 
 def small(output: Path, *inputs: object, **changes: Any) -> WudaoOptions:
-    """Return options for a run over a few pages in any language."""
+    """Return options for a run on a few pages in any language."""
     return WudaoOptions(**{**_SMALL, **_paths(output, inputs), "split_bytes": 12_000, **changes})
 
 
 def small_lines(output: Path, *inputs: object, **changes: Any) -> TextOptions:
-    """Return options like `small` for JSON lines, which are cut into splits."""
+    """Return options, like those of `small`, for JSON lines, which are cut into splits."""
     given = {"text_field": "content", "split_bytes": 1000}
     return TextOptions(**{**_SMALL, **_paths(output, inputs), **given, **changes})
 
@@ -62,12 +62,12 @@ def _paths(output: Path, inputs: tuple[object, ...]) -> dict[str, Any]:
 
 
 def shipped(dataset: Path) -> dict[str, str]:
-    """Return the hash of every file of a dataset, except segments that were kept."""
+    """Return the hash of every file of a dataset except any segments that it kept."""
     return {name: digest for name, digest in content(dataset).items() if name[:5] != ".work"}
 
 
 def content(dataset: Path) -> dict[str, str]:
-    """Return the hash of every file of a dataset."""
+    """Return the hash of every file of a dataset, including kept segments."""
     return {
         path.relative_to(dataset).as_posix(): hashlib.sha256(path.read_bytes()).hexdigest()
         for path in sorted(dataset.rglob("*"))
@@ -76,14 +76,14 @@ def content(dataset: Path) -> dict[str, str]:
 
 
 def write_wudao(path: Path, records: Iterable[Any], *, indent: int | None = None) -> Path:
-    """Write a file in the form of WuDao."""
+    """Write a file in WuDao's format."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(list(records), ensure_ascii=False, indent=indent))
     return path
 
 
 def write_lines(path: Path, records: Iterable[Any]) -> Path:
-    """Write one object per line."""
+    """Write JSON lines, with one object per line."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(record, ensure_ascii=False) for record in records)
     path.write_text("".join(f"{line}\n" for line in lines))
@@ -91,7 +91,7 @@ def write_lines(path: Path, records: Iterable[Any]) -> Path:
 
 
 def touch(path: Path) -> None:
-    """Give a file another time."""
+    """Change the modification time of a file."""
     before = path.stat().st_mtime_ns
     os.utime(path, ns=(before + 10**9, before + 10**9))
 
@@ -103,12 +103,12 @@ def own_text(number: int, size: int = 150) -> str:
 
 
 def write_pages(path: Path, *numbers: int) -> Path:
-    """Write a file with a page for each number, each with a text of its own."""
+    """Write a file with one page for each number, each with a different text."""
     return write_wudao(path, [page(number, own_text(number)) for number in numbers])
 
 
 def page(number: int, text: str = "") -> dict[str, Any]:
-    """Return a record of WuDao with more than 100 characters."""
+    """Return a record in WuDao's format with more than 100 characters of text."""
     body = (
         text
         or f"第{number}号工坊的老师傅每天清晨打开木门，先给炉子添上炭火，再把昨夜泡好的竹篾取出来。"

@@ -1,4 +1,4 @@
-"""The folder of compiled code, and several processes that need the same code."""
+"""The folder for compiled code, and several processes that need the same code at once."""
 
 import os
 import shutil
@@ -36,7 +36,7 @@ print(sum(halves.compiled.stats.cache_misses.values()), cache_folder())
 
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Install a package with a module of kernels, for a user with an empty cache folder."""
+    """Install a package that has a module of kernels, for a user whose cache folder is empty."""
     package = tmp_path / "pipelines"
     package.mkdir()
     for name in ("compiled.py", "kernel_cache.py"):
@@ -49,7 +49,7 @@ def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def folder_of(package: Path) -> Path | None:
-    """Return the folder of compiled code in a new process of the package."""
+    """Return the folder of compiled code that a new process chooses for the package."""
     spec = spec_from_file_location("compiled", package / "compiled.py")
     assert spec is not None
     assert spec.loader is not None
@@ -93,7 +93,7 @@ def test_code_is_kept_by_the_sources_of_all_kernels_where_one_may_write(
     (package / "plain.py").write_text("def g(): ...")
     assert folder_of(package) == made
     (made / "f.nbi").write_text("native")
-    # Whoever cannot write there begins with a copy.
+    # A user who cannot write there starts with a copy.
     monkeypatch.setattr(os, "access", lambda path, _: package not in path.parents)
     own = folder_of(package)
     assert own == tmp_path / "cache" / "corpusmill" / made.name

@@ -1,4 +1,4 @@
-"""Files from users: whatever they contain, they work, or one paragraph names the problem."""
+"""Damaged files from users either work, or an error of one paragraph names the problem."""
 
 import gzip
 import json
@@ -35,11 +35,12 @@ BLOCKED = "# list\nexample.com\n*.xn--bcher-kva.ch\nbücher.example/shop # why\n
 
 @dataclass(frozen=True, kw_only=True)
 class Kind:
-    """Files that are loaded and used as a run does."""
+    """A kind of file, and how to load and use it as a run does."""
 
     use: Callable[[Path], None]
     never: str
-    """Messages that are not ours: the library or our own code failed unexpectedly."""
+    """A pattern of messages that are not ours, which show that a library or our code failed
+    unexpectedly."""
 
 
 def use_tokenizer(scheme: str, path: Path) -> None:
@@ -77,7 +78,7 @@ def of(content: bytes) -> Callable[[Path], object]:
 
 
 def beside(write: Callable[[Path], object]) -> Callable[[Path], object]:
-    """Return a function that writes files into the folder of a path."""
+    """Return a function that writes files into the folder that contains a path."""
     return lambda path: write(path.parent)
 
 
@@ -101,7 +102,7 @@ HARMED: Mapping[str, tuple[Kind, Callable[[Path], object]]] = {
     "merges.txt": (RANKS, beside(byte_level)),
     "vocab.json": (RANKS, beside(byte_level)),
 }
-"""By name of the file that is harmed: what it is, and what writes it."""
+"""By the name of the file to damage: the kind of file, and the function that writes it."""
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""pipelines/launch/slurm.sbatch, with stand-ins for Slurm that run what they are given at once."""
+"""Runs pipelines/launch/slurm.sbatch with stand-ins for Slurm that run each job at once."""
 
 import os
 import subprocess

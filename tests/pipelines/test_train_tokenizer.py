@@ -4,7 +4,7 @@ from pipelines.train_tokenizer import TokenizerOptions, train
 
 
 def test_long_lines_are_not_lost() -> None:
-    # SentencePiece alone would drop a line of this length, and with it the only text there is.
+    # SentencePiece alone would drop a line of this length, and thus the only text.
     words = [
         "春天",
         "来了",

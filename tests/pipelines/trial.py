@@ -1,4 +1,4 @@
-"""Calls in a child process: a harmed file may end the process that loads it."""
+"""Makes calls in a child process, because a damaged file may end the process that loads it."""
 
 import faulthandler
 import os
@@ -12,13 +12,13 @@ from pathlib import Path
 from shards.errors import UserError
 
 _MAX_BYTES = 4 << 30
-"""Address space that the child may take beyond that of this process."""
+"""The number of bytes of address space that the child may use beyond that of this process."""
 
 _MAX_SECONDS = 1200
 
 
 def error_in_child(call: Callable[[], object]) -> str:
-    """Return the error of a call in a child, in one paragraph; "" if it works."""
+    """Return, in one paragraph, the error of a call in a child process; "" if the call succeeds."""
     reading, writing = os.pipe()
     child = os.fork()
     if not child:
@@ -31,7 +31,7 @@ def error_in_child(call: Callable[[], object]) -> str:
 
 
 def _call(call: Callable[[], object], writing: int) -> None:
-    """Call the function, send through the pipe what it refuses or how it fails, and end."""
+    """Call the function, write any error to the pipe, and end the process."""
     error_text = ""
     try:
         _keep_small_and_silent()
@@ -44,11 +44,11 @@ def _call(call: Callable[[], object], writing: int) -> None:
         with os.fdopen(writing, "wb") as pipe:
             pickle.dump(error_text, pipe)
     finally:
-        os._exit(0)  # nothing of the parent's is flushed or cleaned up by this copy of it
+        os._exit(0)  # so that this fork flushes and cleans up nothing of its parent's
 
 
 def _keep_small_and_silent() -> None:
-    """Limit memory and time of this process, and send what libraries print nowhere."""
+    """Limit the memory and time of this process, and discard the output of libraries."""
     faulthandler.disable()
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for descriptor in (1, 2):

@@ -1,4 +1,4 @@
-"""The account of a run: the counts of the map equal those of the dataset."""
+"""The account of a run: the counts from the map stage equal those of the dataset."""
 
 import json
 import shutil
@@ -39,7 +39,7 @@ def test_unknown_tokens_are_those_of_the_shards(tmp_path: Path) -> None:
     options = small(
         output, tmp_path / "in", tokenizer=f"hf:{tmp_path / 'vocab.txt'}", keep_segments=True
     )
-    for _ in range(2):  # the second finds the records of the first
+    for _ in range(2):  # the second run finds the first run's records
         manifest = build(MODULE, options)
         report = json.loads((output / "report.json").read_text())
         (shard,) = manifest.shards()
@@ -52,7 +52,7 @@ def test_unknown_tokens_are_those_of_the_shards(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an input of two files and its dataset, with the segments."""
+    """A folder with an input of two files, and with their dataset, which kept its segments."""
     folder = tmp_path_factory.mktemp("made")
     for part in (1, 2):
         numbers = range(0, 5 + 15 * (part == 1))

@@ -1,4 +1,4 @@
-"""A run with leftovers in its output, or a dataset of the same files and options or not."""
+"""A run whose output has leftovers, or a dataset of the same or of different files and options."""
 
 import os
 import shutil
@@ -51,7 +51,7 @@ def test_options_are_called_as_flags_name_them_and_files_by_their_names(tmp_path
     with pytest.raises(UserError, match=message):
         build(MODULE, small(tmp_path / "out", path, **given | {"threshold": ("glm.min_chars=60",)}))
     with (tmp_path / "own.model").open("ab") as file:
-        file.write(b"\xfa\x01\x01x")  # a field that the library does not know
+        file.write(b"\xfa\x01\x01x")  # a field that the library does not recognise
     label = r"sentencepiece:own.model \(4,096 ids\) \(a file of SHA-256 [0-9a-f]{8}…\)"
     with pytest.raises(UserError, match=f"--tokenizer is .*{label}, the dataset has .*{label}"):
         build(MODULE, small(tmp_path / "out", path, **given))
@@ -66,7 +66,7 @@ def test_a_file_is_the_same_by_its_time_or_its_bytes(tmp_path: Path) -> None:
     before = (output / "manifest.json").stat().st_mtime_ns
     path.write_bytes(other)
     os.utime(path, ns=(times.st_atime_ns, times.st_mtime_ns))
-    build(TEXT, options)  # it is not read again
+    build(TEXT, options)  # the run does not read the file again
     path.write_bytes(whole)
     touch(path)
     build(TEXT, options)

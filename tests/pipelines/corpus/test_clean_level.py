@@ -1,4 +1,4 @@
-"""The cleaning level of a document: that of --clean for its input, else that of its corpus."""
+"""A document's cleaning level is the one that --clean gives its input, else its corpus's."""
 
 import pytest
 

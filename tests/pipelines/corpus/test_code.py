@@ -36,7 +36,7 @@ def test_every_corpus_of_this_package_is_listed() -> None:
 def test_the_hash_covers_a_module_and_its_own_imports(
     code: Path, module: str, parts: set[str]
 ) -> None:
-    """The hash does not import the modules, and leaves out those of other packages."""
+    """The hash is computed without importing modules, and leaves out those of other packages."""
     for name, source in SOURCES.items():
         (code / name).parent.mkdir(parents=True, exist_ok=True)
         (code / name).write_text(source)
@@ -45,7 +45,8 @@ def test_the_hash_covers_a_module_and_its_own_imports(
     changed = set()
     for second, (name, source) in enumerate(SOURCES.items(), 1_000_000_000):
         (code / name).write_text(f"{source}# edited\n")
-        # Python compares size and time in seconds to decide whether its compiled file is current.
+        # Python compares the size, and the time in whole seconds, to decide whether a compiled file
+        # is current.
         os.utime(code / name, (second, second))
         forget()
         changed |= {name} if code_hash(module) != first else set()

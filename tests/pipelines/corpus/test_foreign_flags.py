@@ -30,6 +30,6 @@ def test_flags_of_beam_are_accepted() -> None:
     theirs, flags = beam_parser().flags, ours().flags
     assert "--runner" in theirs
     assert not {flag.replace("_", "-") for flag in theirs} & set(FOREIGN_FLAGS)
-    # Flags without an underscore are recognised only by their similarity to ours.
+    # Flags that have no underscore are recognised only by their similarity to ours.
     assert not [flag for flag in theirs if "_" not in flag and nearest(flag, flags, likeness=0.8)]
     assert not {flag.replace("_", "-") for flag in theirs} & set(flags)

@@ -1,4 +1,4 @@
-"""Users' corpora, named by module or by entry point, with their own formats."""
+"""Users' corpora, which a module or an entry point names, with their own formats."""
 
 import gzip
 from pathlib import Path
@@ -42,7 +42,7 @@ CORPUS = CorpusSpec(
 
 @pytest.fixture
 def own(code: Path) -> Path:
-    """A folder with the package mine, which has the module notes."""
+    """A folder that has the package mine with the module notes."""
     (code / "mine").mkdir()
     (code / "mine" / "__init__.py").touch()
     (code / "mine" / "notes.py").write_text(NOTES)

@@ -1,4 +1,4 @@
-"""Made-up pages of which many are copies or versions of others."""
+"""Makes pages, many of which are copies or versions of earlier ones."""
 
 import random
 from itertools import permutations
@@ -10,13 +10,13 @@ ALPHABET = [chr(code) for code in range(0x4E00, 0x6E00)]
 
 
 def related_pages(rng: random.Random, num: int) -> list[str]:
-    """Pages of random characters: versions of each other, copies, strangers."""
+    """Return `num` pages of random characters: versions of each other, copies, and others."""
     pages: list[str] = []
     for _ in range(num):
         draw = rng.random()
-        if pages and draw < 0.15:  # a copy with other white space
+        if pages and draw < 0.15:  # a copy with different white space
             pages.append(f"  {rng.choice(pages)}\n")
-        elif pages and draw < 0.5:  # a version
+        elif pages and draw < 0.5:  # a version of an earlier page
             page = list(rng.choice(pages))
             for _ in range(rng.randint(1, 12)):
                 page[rng.randrange(len(page))] = rng.choice(ALPHABET)
@@ -27,11 +27,12 @@ def related_pages(rng: random.Random, num: int) -> list[str]:
 
 
 def torn_pages(rng: random.Random, num: int) -> list[str]:
-    """Triples of pages, in any order, that show with which one a page is compared.
+    """Return triples of pages, in any order, that show with which page a page is compared.
 
-    A page is similar to the second, not quite to the first, and whatever bands it shares with the
-    second it shares with the first. So it is dropped if the second comes before it, unless it is
-    compared with the first instead, as it must be wherever that comes before both.
+    In a triple (page, first, second), the page is similar to the second, but not quite to the
+    first, and shares with the first all bands that it shares with the second. So the page is
+    dropped if the second precedes it, unless it is compared with the first instead, as it must be
+    if the first precedes both.
     """
     pages: list[str] = []
     while len(pages) < 3 * num:

@@ -1,4 +1,4 @@
-"""The kernels that fold and sign texts do what plain numpy does."""
+"""The kernels that fold and sign texts give the same results as plain numpy."""
 
 from collections.abc import Sequence
 
@@ -57,7 +57,7 @@ def test_every_character_and_every_seam_is_read_the_same() -> None:
         "".join(f"{chr(code)}a{chr(code)}{chr(code)} {chr(code)}" for code in codes[start::2100])
         for start in range(2100)
     ]
-    # Long texts are cut into pieces, within a word or behind it.
+    # Long texts are cut into pieces, inside a word or after it.
     tail = "ab c清晨集市" * 400
     for unit in ("a", "ab ", "é b ", "清 晨a", "😀清清清", "a" * 100 + " ", "กข "):
         for length in range(PIECE_CHARACTERS - 1, PIECE_CHARACTERS + 2):

@@ -1,4 +1,4 @@
-"""Whole runs with near-duplicates: many pages are versions of others, in many splits.
+"""Whole runs with near-duplicates: many pages, in many splits, are versions of other pages.
 
 Guarantee: Near-duplicates are those that plain Python finds by the same rules.
 """
@@ -37,14 +37,14 @@ _AT_ONCE = (
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A way to make a dataset of pages."""
+    """A way to build a dataset of pages."""
 
     days: int = 1
-    """The number of appends; each has its own files."""
+    """The number of appends, each of which has its own files."""
     files: int = 1
     threshold: float = 0.7
     rows: int = 0
-    """The maximum rows of an item; 0 for the default."""
+    """The maximum number of rows per item; 0 for the default."""
 
 
 CASES = (
@@ -62,7 +62,7 @@ CASES = (
 def test_neither_splits_nor_items_affect_dedup(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, case: Case
 ) -> None:
-    """Plain Python that compares each page with all others drops the same pages in every layout."""
+    """In every layout, dedup drops the pages that an all-pairs comparison in Python drops."""
     rng = random.Random(11)
     pages = [*related_pages(rng, 150), *torn_pages(rng, 30)]
     rng.shuffle(pages)
@@ -94,7 +94,7 @@ def test_neither_splits_nor_items_affect_dedup(
 
 
 def audit_rows(output: Path) -> list[tuple[tuple[int, int], str | None]]:
-    """Return generation and order of each page, and the reason to drop it, in input order."""
+    """Return, in input order, each page's (generation, order), and the reason it was dropped."""
     found = []
     for generation in read_manifest(output).generations:
         for table in generation.audit:
@@ -105,7 +105,7 @@ def audit_rows(output: Path) -> list[tuple[tuple[int, int], str | None]]:
 
 
 def plain_reasons(pages: list[str], orders: list[tuple[int, int]], case: Case) -> list[str | None]:
-    """Return the reason to drop each page, by comparing it with all others."""
+    """Return the reason to drop each page, found by comparing the page with all others."""
     texts = [fold_spaces(page) for page in pages]
     found = sign(texts)
     by_order = sorted(range(len(pages)), key=orders.__getitem__)

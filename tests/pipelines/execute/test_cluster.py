@@ -1,4 +1,4 @@
-"""Flags that go to Beam's runners, and engines that do not answer."""
+"""Flags that Beam's runners get, and engines that do not respond."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Real children: each test starts some, and some of them die."""
+"""Real child processes: each test starts some, and some of these die."""
 
 import os
 import re
@@ -81,7 +81,7 @@ def test_an_error_of_an_item_is_raised_in_the_driver(
     with pytest.raises(error_type, match=message) as raised:
         run(tmp_path, ("x", duty), num_workers=1)
     assert type(raised.value) is error_type
-    assert starts(tmp_path, "x") == 1  # after an error, unlike a death, the item is not tried again
+    assert starts(tmp_path, "x") == 1  # an error, unlike a death, is not retried
 
 
 def test_an_error_ends_the_other_items(tmp_path: Path) -> None:
@@ -132,7 +132,7 @@ def test_an_item_suspected_twice_runs_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_children_end_with_their_driver(tmp_path: Path, number: int) -> None:
-    """A terminal sends Ctrl-C to all processes, and only the driver reacts."""
+    """A terminal sends Ctrl-C to all processes, but only the driver reacts."""
     command = [sys.executable, "-m", "tests.pipelines.duties", str(tmp_path)]
     with subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, start_new_session=True

@@ -23,7 +23,7 @@ def grown(output: Path, folder: Path, **changes: Any) -> Manifest:
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """An input of one file."""
+    """The folder of an input that has one file."""
     folder = tmp_path / "in"
     write_pages(folder / "part-1.json", *range(20))
     return folder
@@ -64,7 +64,7 @@ def test_other_library_versions_are_logged_and_recorded(
 
 @pytest.mark.slow
 def test_old_and_new_records_at_a_place_are_recognized_after_compact(tmp_path: Path) -> None:
-    # Both have the same order; a third file has a text that is similar to the later one.
+    # Both inputs have the same order; a third file has a text that is similar to the later one.
     folder, output = tmp_path / "in", tmp_path / "out"
     options = {"dedup": "minhash", "validation": 0.05}
     for pages in ([own_text(1), own_text(2)], [own_text(3), own_text(2)]):
@@ -79,12 +79,12 @@ def test_old_and_new_records_at_a_place_are_recognized_after_compact(tmp_path: P
 def test_generations_of_packed_files_are_those_of_single_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """No segments are left once a generation is made."""
+    """No segments are left after a generation was made."""
     monkeypatch.setattr(Build, "clean_up", lambda _: None)
 
     def grow_twice(name: str) -> None:
         folder, output = tmp_path / f"{name}-in" / "in", tmp_path / name
-        for number in range(12):  # each with a text that others have, too
+        for number in range(12):  # each file has a text that others also have
             write_pages(folder / f"part-{number:02}.json", number, 100 + number % 3)
             if number in {6, 11}:
                 grown(output, folder, split_bytes=1 << 20)

@@ -1,4 +1,4 @@
-"""Which files have settled, and the log lines about the others, at chosen moments."""
+"""Which files have settled at given times, and the log lines about those that have not."""
 
 from dataclasses import replace
 

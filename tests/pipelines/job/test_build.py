@@ -1,4 +1,4 @@
-"""The guarantees of a run, end to end: the sample in 36 files, 8 shards, with duplicates.
+"""The guarantees of a whole run: the sample in 36 files with duplicates, and 8 shards.
 
 Guarantee: The same input, options and library versions give the same bytes, on any number of
 workers.
@@ -70,7 +70,7 @@ def test_changed_versions_are_logged_and_only_then_work_is_redone(
 def test_models_are_freed_by_the_first_item_after_the_map(tmp_path: Path) -> None:
     build(MODULE, small(tmp_path / "out", SAMPLE))
     gc.collect()
-    # `isinstance` would query all objects, and some of torch's then warn.
+    # `isinstance` would query all objects, some of which, in torch, would then warn.
     assert not [one for one in gc.get_objects() if type(one) is StepPipeline]
 
 

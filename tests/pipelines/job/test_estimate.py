@@ -17,11 +17,11 @@ from tests.pipelines.runs import page
 
 ROWS = 8000
 NO_HURRY = 600.0
-"""Seconds: only bytes bound a sample."""
+"""A time limit in seconds that a sample never reaches, so that only bytes limit the sample."""
 
 
 def documents() -> Iterator[bytes]:
-    """Yield lines whose texts do not compress to nothing."""
+    """Yield lines whose texts do not compress to almost nothing."""
     for at in range(ROWS):
         figures = hashlib.sha512(b"%d" % at).hexdigest()
         yield orjson.dumps({"text": f"{page(at)['content']} {figures}"}) + b"\n"
@@ -37,7 +37,7 @@ def write_file(path: Path) -> None:
 
 
 def sampled(path: Path, *, seconds: float = NO_HURRY) -> SourceEstimate:
-    """The estimated results of a file by a sample of it."""
+    """Return the results that a sample of a file estimates."""
     spec = load_spec("pipelines.text")
     options = replace(
         spec.options(input=(str(path),), tokenizer=CORPUS.sample_tokenizer),
@@ -55,7 +55,8 @@ def test_the_documents_of_a_file_are_known_from_a_part_of_it(
 ) -> None:
     path = tmp_path / f"a.{suffix}"
     write_file(path)
-    # Of gzip what was read ahead is counted, too: some KiB. Its pieces are bytes of its content.
+    # For gzip, bytes that were read ahead also count, some KiB, and pieces are measured in bytes of
+    # the uncompressed content.
     share = 2 if suffix == "jsonl.gz" else 1 / 20
     monkeypatch.setattr(estimate, "PART_BYTES", round(path.stat().st_size * share))
     source = sampled(path)

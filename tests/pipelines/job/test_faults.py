@@ -1,4 +1,4 @@
-"""Intermediate files that are harmed between two runs: the second run ends with the same bytes.
+"""If intermediate files are damaged between two runs, the second run gives the same bytes.
 
 Guarantee: Finished work that was harmed between two runs is reported and redone.
 """
@@ -26,7 +26,7 @@ HARMS = {"flip": flip, "cut": lambda raw: raw[:-7], "empty": lambda _: b"", "rem
 
 
 def kinds(output: Path) -> list[list[Path]]:
-    """Return the files that a run writes before its manifest, by kind."""
+    """Return the files that a run writes before the manifest, by kind of file."""
     found = [path for path in sorted(output.glob("**/*")) if path.is_file()]
     by_kind: dict[tuple[str, str], list[Path]] = {}
     for path in found:
@@ -43,14 +43,14 @@ def options(output: Path, sample: Path) -> Options:
 
 @pytest.fixture(scope="module")
 def left(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The files of a run that was killed just before it wrote its manifest."""
+    """The output of a run that was killed just before it wrote its manifest."""
     output = tmp_path_factory.mktemp("left") / "dataset"
     build(MODULE, options(output, sample))
     return output
 
 
 def writers_of(output: Path) -> dict[Path, str]:
-    """Return the item of each file: the file is named after it, or its record names the file."""
+    """Return each file's item: the id in the file's name, or that of the record that names it."""
     records = {path.stem: path.read_text() for path in sorted((output / ".work").glob("*/*.json"))}
     found = {}
     for path in (path for kind in kinds(output) for path in kind):
@@ -74,7 +74,7 @@ def test_files_harmed_between_two_runs_are_reported_and_made_again(
     writers = writers_of(output)
     victims: list[Path] = []
     for at, kind in enumerate(sorted(kinds(output)[part::2], key=len)):
-        # The files are of different items, so that each is reported.
+        # Each file belongs to a different item, so that each is reported.
         harmed = {writers[path] for path in victims}
         free = [path for path in kind if writers[path] not in harmed]
         victims.append(free[at % len(free)])

@@ -17,7 +17,7 @@ def put(folder: Path, *names: str) -> None:
 
 
 def check(spec: str, output: AnyPath, *, because: str) -> None:
-    """Check that they are refused, or if they are apart that they are not."""
+    """Check that an input and output are refused because of a reason, or accepted if it is ""."""
     if not because:
         check_apart(spec, output)
         return

@@ -1,4 +1,4 @@
-"""Watches as people run them: real processes, files that arrive, kills, disks that fill up.
+"""Watches as people run them: real processes, arriving files, kills, and disks that fill up.
 
 Guarantee: With `--watch` each file is in exactly one generation, whatever is killed, worker or
 driver.
@@ -37,13 +37,13 @@ OFTEN = ("--every", "2s")
 
 
 def lines(*numbers: int) -> str:
-    """Return JSON lines with a different text for each number."""
+    """Return JSON lines that have a different text for each number."""
     texts = [{"text": page(number)["content"]} for number in numbers]
     return "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
 
 
 def arrive(folder: Path, name: str, *numbers: int, text: str = "") -> Path:
-    """Rename a file into place that has settled long ago."""
+    """Move a file into the folder by renaming it; the file settled long ago."""
     temporary = folder / f"{name}.part"
     temporary.write_text(text or lines(*numbers))
     os.utime(temporary, (1e9, 1e9))
@@ -74,7 +74,7 @@ class Watch:
 
     @property
     def generations(self) -> list[list[str]]:
-        """The files of each generation."""
+        """Return the files of each generation."""
         if not (self.output / NAME).exists():
             return []
         made = read_manifest(self.output).generations
@@ -82,7 +82,7 @@ class Watch:
 
     @property
     def names(self) -> list[str]:
-        """All files of the dataset, by generation."""
+        """Return all files of the dataset, by generation."""
         return [name for generation in self.generations for name in generation]
 
     def until(self, done: Callable[[], object], *, seconds: float = 90) -> None:
@@ -99,7 +99,7 @@ class Watch:
         self.until(lambda: {*names} <= {*self.names})
 
     def end(self, number: int = signal.SIGTERM) -> None:
-        """End the watch, which commits the settled files."""
+        """End the watch by a signal, upon which the watch commits the settled files."""
         self.process.send_signal(number)
         assert self.process.wait(timeout=90) == 0, self.logged
         assert "the watch has ended" in self.logged
@@ -114,7 +114,7 @@ def watching(
     module: str = TEXT,
     name: str = "out",
 ) -> Iterator[Watch]:
-    """Yield a watch on a folder, in its own process group, which ends with the block."""
+    """Yield a watch on a folder, in its own process group, and end it with the block."""
     folder.mkdir(exist_ok=True)
     output, log = folder.parent / name, folder.parent / f"{name}.log"
     words = ["-m", module, *command(folder, output, "--watch", "--settle", "1s", *flags)]
@@ -135,7 +135,7 @@ def watching(
 
 
 def check_as_appended(watch: Watch, *flags: object, module: str = TEXT) -> None:
-    """Check that every file is in one generation, and that the bytes are those of --append."""
+    """Check that each file is in exactly one generation, and that --append gives the same bytes."""
     assert sorted(watch.names) == sorted({*watch.names})
     folder, output = watch.folder.parent / "appended-in", watch.folder.parent / "appended"
     folder.mkdir()
@@ -176,7 +176,7 @@ def test_files_become_the_generations_that_append_makes(tmp_path: Path) -> None:
     a_few([".work/map/*.json", "manifest.json", "ledger.json", ".work/*/*", "g0002-*"], of_each=3),
 )
 def test_after_a_kill_at_any_moment_the_same_command_continues(tmp_path: Path, begun: str) -> None:
-    """The watch is killed once a file with a certain name exists."""
+    """The watch is killed as soon as a file with a given name exists."""
     folder = tmp_path / "in"
     with watching(folder, *OFTEN) as watch:
         for number in range(6):

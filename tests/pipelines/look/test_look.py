@@ -1,4 +1,4 @@
-"""Findings that golden rows do not cover: layouts, estimates, and odd files."""
+"""Findings that golden rows do not cover: layouts, estimates and odd files."""
 
 import gzip
 import json

@@ -13,9 +13,9 @@ SIZES = (19, 20, 100, 640, 1000)
 @pytest.mark.parametrize(
     ("fraction", "wanted"),
     [
-        (1e-20, [0, 1, 5, 32, 32]),  # no hash is that small
+        (1e-20, [0, 1, 5, 32, 32]),  # no hash is below this
         (0.001, [0, 1, 5, 32, 32]),
-        (0.04, [0, 1, 5, 32, 37]),  # of the last one the fraction itself, by the hashes
+        (0.04, [0, 1, 5, 32, 37]),  # the last count is the fraction, as hashes decide
     ],
 )
 def test_validation_is_the_fraction_within_its_bounds(

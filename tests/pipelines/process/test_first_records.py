@@ -1,4 +1,4 @@
-"""Unreadable first records that do not stop a run; refusals have those that do."""
+"""Bad first records that do not stop a run; the rows of refusals have those that do."""
 
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ BAD = '{"body": "bad"}\n'
 def check(
     path: Path, records: int, *, record: str = BAD, known: str = "", **changes: Any
 ) -> list[str]:
-    """Check some bad records of a source x, and return the warnings."""
+    """Check a number of bad records of a source x, and return the warnings."""
     path.write_text(record * records)
     module = "pipelines.text"
     options = load_spec(module).options(input=(f"x={path}",), **changes)
@@ -51,7 +51,7 @@ def test_a_field_may_be_missing_in_a_few_records_of_a_known_source(tmp_path: Pat
     assert "--provenance url: there is no field url in the first 9 records" in warning
     with pytest.raises(UserError, match="--provenance url"):
         check(path, 9, known="y", **named)
-    # A list would block nothing of these.
+    # A list in this format would block nothing.
     with pytest.raises(UserError, match="--url-blocklist"):
         check(path, 9, known="x", url_blocklist=("list",), **named)
     named["record"] = '{"text": "a", "url": null}\n'

@@ -1,4 +1,4 @@
-"""Runs in parts."""
+"""Runs that are divided into parts."""
 
 import shutil
 from pathlib import Path
@@ -16,7 +16,7 @@ from tests.pipelines.runs import (
 
 
 def test_parts_of_other_machines_are_collected_by_hand(tmp_path: Path) -> None:
-    """Each machine has its own output, and a copy of the corpus with other modification times."""
+    """Each machine has its own output, and a copy of the corpus whose modification times differ."""
     pages = write_lines(tmp_path / "in" / "a.jsonl", map(page, range(12)))
     build(TEXT, small_lines(tmp_path / "one", pages))
 

@@ -1,4 +1,4 @@
-"""A record that kills the worker that judges it, in real processes."""
+"""A record that kills each worker process that judges it."""
 
 import json
 import subprocess

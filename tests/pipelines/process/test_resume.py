@@ -1,4 +1,4 @@
-"""Splits of an unfinished run that are used again, for files on disk and behind URLs."""
+"""An unfinished run's splits are used again, for files on disk and behind URLs."""
 
 import json
 import os
@@ -19,7 +19,7 @@ from tests.pipelines.runs import TEXT, page, small_lines, touch, write_lines
 
 
 def mapped(options: Options) -> int:
-    """Run a command after removing its manifest, and return how many splits it processes."""
+    """Run a command after removing the manifest, and return how many splits it processes."""
     Path(options.output, "manifest.json").unlink(missing_ok=True)
     build(TEXT, options)
     tasks = json.loads(Path(options.output, "report.json").read_bytes())["stages"]["map"]

@@ -1,4 +1,4 @@
-"""Small models for tests of scorers and languages, trained and written here."""
+"""Trains and writes small models for tests of scorers and languages."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,14 +13,14 @@ LINES = [
     "__label__zh 猫 坐 在 垫子 上 看着 月亮",
     "__label__en where did the cat go last night",
 ]
-"""Lines that fastText trains on."""
+"""The lines on which fastText trains."""
 TEXTS = [line.partition(" ")[2] for line in LINES]
 
 
 def write_classifier(
     path: Path, *, quantize: Mapping[str, Any] | None = None, **options: Any
 ) -> Path:
-    """Train a model of labels, quantize it if asked to, and write it."""
+    """Train a model of labels, quantize it if options for this are given, and write it."""
     library = pytest.importorskip("fasttext_new", reason="it trains")
     lines = path.with_suffix(".txt")
     lines.write_text("\n".join(LINES * 60) + "\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Profiles named after datatrove keep and drop the same texts as its filters, for the same reasons.
+"""The datatrove profiles drop the same texts as datatrove's filters, for the same reasons.
 
 Guarantee: The `@datatrove` profiles judge as datatrove's own filters do.
 """
@@ -21,7 +21,7 @@ from tests.golden.corpus_chinese import chinese
 from tests.golden.corpus_english import english, english_code
 from tests.pipelines.quality.texts import TEXTS
 
-# Warnings are those of the libraries that datatrove imports.
+# The warnings come from the libraries that datatrove imports.
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 GOPHER = {
@@ -60,12 +60,12 @@ MANDARIN = "cmn_Hani"
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[str]]:
-    """Texts by language: sample articles, small texts, and texts on each side of every bound."""
+    """Texts by language: articles of the sample, small texts, and texts on both sides of bounds."""
     folder = tmp_path_factory.mktemp("texts")
     for write in (english, english_code, chinese):
         write(folder)
     names = {"en": ("english", "code"), "zh": ("chinese",)}
-    # Texts without words, which datatrove divides by, do not come through the stages before.
+    # Texts without words, by whose number datatrove divides, do not get past the earlier stages.
     small = [text for text in TEXTS if text.strip()]
     return {
         language: [
@@ -83,7 +83,7 @@ def written(folder: Path) -> list[str]:
 
 
 def datatrove(module: str) -> Any:
-    # It takes seconds to import, which a run without slow tests need not.
+    # The module takes seconds to import, which a run without slow tests need not do.
     return importlib.import_module(f"datatrove.{module}")
 
 
@@ -96,7 +96,7 @@ repetition = partial(filter_of, "GopherRepetitionFilter")
 c4 = partial(filter_of, "C4QualityFilter")
 fineweb = partial(filter_of, "FineWebQualityFilter")
 Filter = tuple[Any, str, dict[str, str]]
-"""A filter of datatrove, the family of our profile, and our reasons by those of datatrove."""
+"""A filter of datatrove, the family of our profile, and our reason for each of datatrove's."""
 
 
 def fineweb2() -> list[Filter]:
@@ -141,7 +141,7 @@ def fineweb2() -> list[Filter]:
 
 
 def theirs(filters: Sequence[Filter], text: str) -> tuple[str | None, str]:
-    """Return the reason of the first filter that drops a text, and the text at that point."""
+    """Return the reason of the first filter that drops a text, and the text as it then is."""
     document = datatrove("data").Document(text=text, id="0")
     for each, family, names in filters:
         answer = each.filter(document)
@@ -153,19 +153,20 @@ def theirs(filters: Sequence[Filter], text: str) -> tuple[str | None, str]:
 def reasons(
     quality: QualityRules, judgement: QualityResult, *, language: str, profile: str
 ) -> list[Any]:
-    """Return the reasons that one of several profiles gives."""
+    """Return, for each text, the reason that one of several profiles gives, or None."""
     rules = [rule for rule in quality.rules(language) if rule.profile == profile]
     broken = first_broken(rules, judgement.metrics)
     return [None if index < 0 else rules[index].reason for index in broken]
 
 
 def same(ours: str | None, wanted: str | None) -> bool:
-    # datatrove names the first line of a page that tells, here it is the first rule.
+    # datatrove gives the reason of the first line that breaks a rule, whereas we give that of the
+    # first rule.
     either = {"c4-lorem-ipsum", "c4-curly-brackets"}
     return ours == wanted or {ours, wanted} == either
 
 
-# c4 comes last: it alone changes the text.
+# c4 comes last, because only c4 changes the text.
 ENGLISH: dict[str, Callable[[], list[Filter]]] = {
     "gopher-repetition@datatrove": lambda: [(repetition(), "gopher-repetition", REPETITION)],
     "gopher@datatrove": lambda: [(gopher(), "gopher", GOPHER)],
@@ -195,7 +196,8 @@ def test_verdicts_are_those_of_datatrove(
     filters = {name: build() for name, build in profiles.items()}
     ours = {name: reasons(quality, judgement, language=language, profile=name) for name in profiles}
     for index, text in enumerate(texts[language]):
-        # By text, so that datatrove, which keeps the words of five texts, splits each once.
+        # The outer loop is over texts, so that datatrove, which keeps the words of five texts,
+        # splits each text once.
         for name in profiles:
             wanted, left = theirs(filters[name], text)
             assert same(ours[name][index], wanted), (name, text)

@@ -1,4 +1,4 @@
-"""Chinese words are those of jieba's accurate mode."""
+"""Our Chinese words are those of jieba's accurate mode."""
 
 import io
 import itertools
@@ -45,7 +45,7 @@ def check(*texts: str) -> None:
         *TEXTS,
         "一七",  # a word that is less likely than its characters
         "还都不",
-        "说+一龘、-一靐",  # 一 is the first of the characters
+        "说+一龘、-一靐",  # 一 is the first Chinese character
         "中华人民共和国中华人民共和",
         "囧靐齉\u9fd5龘囍",
         "B超AT&T和C++、c#与4S店γ射线",

@@ -1,7 +1,7 @@
-"""Every profile measures a text in the same way in any batch, and without the compiler.
+"""Every profile measures a text in the same way in any batch, with and without the compiler.
 
-Golden rows have the figures, with a text on each side of every bound. Those of
-datatrove are compared with its own in test_datatrove.py.
+Golden rows have the figures, with a text on each side of every bound. test_datatrove.py compares
+the datatrove profiles with datatrove itself.
 """
 
 import json
@@ -49,7 +49,7 @@ BY_SPACY = (
     ("en", "c4@datatrove", ()),
     ("en", "c4@fineweb", ()),
 )
-"""Choices that load spaCy, which takes seconds."""
+"""Choices of profiles that load spaCy, which takes seconds."""
 
 ODD = st.lists(
     st.sampled_from(
@@ -66,21 +66,21 @@ ODD = st.lists(
     ),
     max_size=60,
 ).map("".join)
-"""Texts of characters that some rule reads in a special way."""
+"""Texts of characters that some rule treats specially."""
 
 
 def again(text: str, starts: Sequence[int]) -> str:
-    """Return pieces of a text, in any order, possibly repeated."""
+    """Return a text of pieces of a text, in any order, possibly repeated."""
     return "".join(text[start : start + 20] for start in starts)
 
 
 def spelled(letters: str, ends: Sequence[int]) -> str:
-    """Return the same letters three times, with different spaces."""
+    """Return the same letters three times, each time with different spaces."""
     return " ".join(map("".join, np.split([*letters * 3], ends)))
 
 
 WORDS = st.lists(st.sampled_from(["a", "b", "ab", "ba", "c"]), max_size=40).map(" ".join)
-"""Texts of few words, whose n-grams overlap and have equal letters."""
+"""Texts of a few different words, whose n-grams overlap and have equal letters."""
 ANY = st.one_of(
     ODD,
     ODD.map(lambda text: text * 3),
@@ -100,12 +100,12 @@ def judged(choice: Choice, texts: Sequence[str]) -> QualityResult:
 
 
 def texts_for(choice: Choice) -> list[str]:
-    """Texts that the profiles can read: spaCy refuses half of a surrogate pair."""
+    """Return the texts that the profiles can read; spaCy rejects half of a surrogate pair."""
     return [*TEXTS, *(text for text in EDGES if "\ud800" not in text or choice not in BY_SPACY)]
 
 
 def check(texts: Sequence[str], choice: Choice) -> None:
-    """Check that a text has the same metrics alone and among other texts."""
+    """Check that each text has the same metrics alone and among other texts."""
     together = judged(choice, [*TEXTS[:3], *texts, *TEXTS[-3:]])
     for at, text in enumerate(texts, 3):
         alone = judged(choice, [text])
@@ -139,8 +139,8 @@ for language, name, bounds, texts in json.load(sys.stdin):
 
 
 def test_the_same_source_measures_the_same_without_a_compiler() -> None:
-    """No warnings about overflowing numbers are printed either."""
-    # Each Chinese choice reads jieba's dictionary for seconds.
+    """Also, no warnings about overflowing numbers are printed."""
+    # For every Chinese choice, reading jieba's dictionary takes seconds.
     every = (*CHOICES, *BY_SPACY)
     choices = [choice for choice in every if choice[0] != "zh" or choice[1] == "fineweb2-zh"]
     asked = [(*choice, texts_for(choice)) for choice in choices]
@@ -178,7 +178,7 @@ def test_every_character_is_what_python_takes_it_for() -> None:
 
 
 def pairs(text: str) -> list[str]:
-    """Split a text into words of two characters, as a custom splitter may."""
+    """Split a text into words of two characters, as a custom splitter might."""
     return [text[at : at + 2] for at in range(0, len(text), 2)]
 
 

@@ -1,4 +1,4 @@
-"""English words and sentences are those of spaCy."""
+"""Our English words and sentences are those of spaCy."""
 
 import itertools
 import string
@@ -14,7 +14,7 @@ from pipelines.quality.spacy_words import SpacyWords
 from pipelines.quality.spans import texts_as_spans
 from tests.pipelines.quality.texts import TEXTS
 
-# spaCy takes seconds to load, and kernels to compile.
+# spaCy takes seconds to load, and kernels take seconds to compile.
 pytestmark = pytest.mark.slow
 
 SPACY = spacy.blank("en")
@@ -27,7 +27,7 @@ OURS = SpacyWords()
 
 
 def readable(text: str) -> str:
-    """Return a text as datatrove reads it if spaCy fails."""
+    """Return a text as datatrove reads it after spaCy fails."""
     return text.replace("IS_ALPHA", "")
 
 
@@ -104,14 +104,15 @@ def addresses() -> Iterable[str]:
     "text",
     [
         *TEXTS,
-        # :)) is looked for too, and is longer than :); but with a space in it, it is none.
+        # spaCy also looks for :)), which is longer than :), but with a space inside it is no
+        # smiley.
         *("hi:) x", "hi:) ) x", "hi:)\n) x", "hi:)  ) x", "'''Tis :)) )"),
-        # White space that is a token.
+        # White space that is a token of its own.
         *map("".join, itertools.product((" ", "  ", "\n ", " \n", "x", "x.", ""), repeat=3)),
         "x. \nx.  \n x.\t\nx.\u3000y",
         "One. Two\nthree. Four\nfive.\nSix",
         '"One." Two (three.) [four.\na.) b\nno end 。 x\nx！y ！ z',
-        # A word that spaCy cannot read.
+        # A word on which spaCy fails.
         *("IS_ALPHA", "IS_ALPHA IS_ALPHA x", "aIS_ALPHAb IS_ALPHA.", "One. IS_ALPHA\n\nTwo. Three"),
         " ".join(f"5{unit} {unit}" for unit in UNITS),
         " ".join(f"é{number} {number}à" for number in range(5000)),
@@ -128,7 +129,7 @@ def test_odd_texts(text: str) -> None:
 
 def test_chunks_are_forgotten() -> None:
     ours = SpacyWords()
-    # More than is remembered, some at a time.
+    # There are more texts than the cache keeps, a few at a time.
     for start in range(0, 1_800, 40):
         long = " ".join(f"é{number}{'a' * 20_000}" for number in range(start, start + 40))
         assert len(words_of([long], ours)[0]) >= 40

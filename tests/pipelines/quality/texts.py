@@ -1,4 +1,4 @@
-"""Small texts, each with something that a metric can get wrong."""
+"""Small texts, each of which has something that a metric may get wrong."""
 
 PROSE = (
     "The committee met on Monday to discuss the budget. It was agreed that the roof should be "
@@ -55,7 +55,7 @@ TEXTS = (
     "天地玄黄宇宙洪荒日月盈昃" * 4,
 )
 EDGES = (
-    # Chinese: lines and sentences, numbers, small letters, runs of 13 characters
+    # Chinese: lines and sentences, numbers, lower-case letters, and runs of 13 characters
     "a\n\n\na\nb\n",
     "\na\n\u3000\na\r\na\n",
     "”\n",
@@ -81,4 +81,4 @@ EDGES = (
     "a\u180eb\u200bc\ufeffd\u2060e",
     "\r\n\r\nlast",
 )
-"""Texts that are difficult for loops over code points."""
+"""Texts that loops over code points may easily get wrong."""

@@ -1,4 +1,4 @@
-"""Prints, for each word of the command line, the files of this input, or the error."""
+"""Prints, for each input named on the command line, the input's files or the error."""
 
 import dataclasses
 import json

@@ -1,4 +1,4 @@
-"""A Hugging Face hub on localhost, with the few replies that its libraries need."""
+"""A Hugging Face hub on localhost, with the few replies that the hub's libraries need."""
 
 import hashlib
 import json
@@ -34,7 +34,7 @@ ROUTES = Map(
     ]
 )
 AT = ("main", "v1", "refs/convert/parquet")
-"""The revisions of the repository that exists from the start."""
+"""The revisions of the repository that the server has from the start."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,15 +59,15 @@ class Repository:
 
 
 class Refused(Exception):
-    """A reply with a status other than 200."""
+    """A reply whose status is not 200."""
 
 
 @dataclass
 class Hub:
-    """The datasets of the server, and the requests that it received."""
+    """The server's datasets, and the requests that it has received."""
 
     repositories: dict[str, dict[str, Repository]]
-    """The datasets by name, then by branch, tag or commit."""
+    """The repositories by dataset name, then by branch, tag or commit."""
     requests: list[str] = field(default_factory=list)
 
     def repository(self, name: str, revision: str | None) -> Repository:
@@ -87,7 +87,7 @@ class Hub:
         return made
 
     def __call__(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        """Answer a request, as a WSGI application."""
+        """Reply to a request, as a WSGI application."""
         address = str(environ["REQUEST_URI"])
         self.requests.append(f"{environ['REQUEST_METHOD']} {address}")
         try:
@@ -110,7 +110,7 @@ class Hub:
 
 @dataclass(frozen=True)
 class Call:
-    """A request and its reply."""
+    """A request and the reply to it."""
 
     hub: Hub
     request: Request
@@ -168,7 +168,7 @@ class Call:
 
 @contextmanager
 def serve(datasets: Mapping[str, Repository]) -> Iterator[tuple[str, Hub]]:
-    """Yield the address of a hub with some datasets, and its requests."""
+    """Yield the address of a hub that serves some datasets, and the hub."""
     logging.getLogger("werkzeug").setLevel(logging.ERROR)
     hub = Hub({name: {at: one for at in (*AT, one.commit)} for name, one in datasets.items()})
     server = make_server("127.0.0.1", 0, hub, threaded=True)
@@ -183,9 +183,10 @@ def serve(datasets: Mapping[str, Repository]) -> Iterator[tuple[str, Hub]]:
 
 
 def answers(script: Path, endpoint: str, *specs: str, home: Path, **variables: str) -> list[Any]:
-    """Return the output, one line of JSON per spec, of a script that uses this hub.
+    """Return the output of a script that uses this hub and prints one line of JSON per spec.
 
-    The hub's libraries read their environment once, so each environment is a process.
+    The hub's libraries read environment variables only once, so each environment needs a new
+    process.
     """
     inherited = {
         name: value

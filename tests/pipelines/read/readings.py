@@ -1,4 +1,4 @@
-"""Reads files as a whole and in splits, and checks invariants."""
+"""Reads files as a whole and in splits, and checks that certain invariants hold."""
 
 import itertools
 from pathlib import Path
@@ -38,7 +38,7 @@ def read_split(split: FileSplit, how: InputFormat) -> Items:
 
 
 def read_file(file: InputFile, how: InputFormat) -> Items:
-    """Read a file as one split, and check its checksum."""
+    """Read a file as one split, check the file's checksum, and return the items."""
     (split,) = splits(file, how, split_bytes=max(1, file.bytes))
     items = read_split(split, how)
     assert stored_crc32c(split) == google_crc32c.value(Path(file.path).read_bytes())
@@ -46,7 +46,7 @@ def read_file(file: InputFile, how: InputFormat) -> Items:
 
 
 def read_in_splits(file: InputFile, how: InputFormat, *, split_bytes: int) -> Items:
-    """Read a file split by split."""
+    """Read a file split by split, and return the items."""
     cut = splits(file, how, split_bytes=split_bytes)
     return list(itertools.chain.from_iterable(read_split(split, how) for split in cut))
 

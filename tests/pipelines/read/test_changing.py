@@ -76,7 +76,7 @@ def _replace(path: Path) -> None:
 def test_a_file_that_changes_while_it_is_read(
     name: str, change: Callable[[Path], None], tmp_path: Path
 ) -> None:
-    """A replaced file is still read to its end; any other change is an error."""
+    """The reader still reads a replaced file to its end; any other change is an error."""
     path = tmp_path / name
     path.write_bytes(FILES[name]())
     os.utime(path, ns=(1, 1))

@@ -1,4 +1,4 @@
-"""Archives whose content does not fit in memory; golden rows and the soak test the others."""
+"""Archives whose content is larger than memory; golden rows and the soak test all others."""
 
 import bz2
 import gzip
@@ -18,14 +18,14 @@ PACKERS = {
     "gz": lambda raw: gzip.compress(raw, mtime=0),
     "zst": zstandard.compress,
     "bz2": bz2.compress,
-    "xz": lambda raw: lzma.compress(raw, preset=0),  # whose window is small
+    "xz": lambda raw: lzma.compress(raw, preset=0),  # the window of this preset is small
 }
 
 
 @pytest.mark.parametrize("form", ["jsonl", "json"])
 @pytest.mark.parametrize("kind", ["", *PACKERS])
 def test_a_bomb_takes_bounded_memory(kind: str, form: str, tmp_path: Path) -> None:
-    # The smallest step of zstd may hold 64 MiB.
+    # In the smallest step, zstd may keep 64 MiB in memory.
     size, bound = (192 << 20, 80 << 20) if kind == "zst" else (32 << 20, 8 << 20)
     before = b"[" if form == "json" else b""
     start, end = before + b'{"text":"', b'"}' + (b"]" if form == "json" else b"\n")

@@ -1,4 +1,4 @@
-"""Inputs with one path and several, and the log lines about their files."""
+"""Inputs that have one or several paths, and the log lines about the inputs' files."""
 
 from pathlib import Path
 

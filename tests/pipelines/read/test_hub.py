@@ -17,7 +17,7 @@ Answer = Callable[[str], Mapping[str, Any]]
 
 
 def card(configs: Mapping[str, Mapping[str, str]]) -> bytes:
-    """The metadata of a README.md, with configs, their splits and files."""
+    """Return a README.md whose metadata has configs, with their splits and files."""
     lines = ["---", "configs:"]
     for config, splits in configs.items():
         lines += [f"- config_name: {config}", "  data_files:"]
@@ -26,7 +26,7 @@ def card(configs: Mapping[str, Mapping[str, str]]) -> bytes:
     return "\n".join([*lines, "---", "# A dataset", ""]).encode()
 
 
-# The cards have the structure of those of HuggingFaceFW/fineweb and HuggingFaceFW/fineweb-2.
+# The cards have the same structure as those of HuggingFaceFW/fineweb and fineweb-2.
 FINEWEB = {
     "default": {"train": "data/*/*"},
     "sample-10BT": {"train": "sample/10BT/*"},
@@ -86,7 +86,7 @@ PARTS = {
     "hf:some/lines": ["more/train-2.jsonl.zst", "train.jsonl.zst"],
     "hf:some/lines::test": ["test.jsonl"],
 }
-"""The files of configs and splits, by spec."""
+"""The files that each spec of a config and split names."""
 
 PATHS = {
     "hf://datasets/fw/fineweb-2/data/cmn_Hani/train": ["000_00000.parquet", "000_00001.parquet"],
@@ -97,7 +97,7 @@ PATHS = {
     ],
     "hf://datasets/fw/fineweb/sample": ["100BT/000_00000.parquet", "10BT/000_00000.parquet"],
 }
-"""URLs of files on the hub, which are inputs like other URLs, with the names of the files."""
+"""URLs on the hub, which are inputs like any other URLs, with the names of the URLs' files."""
 
 REFUSED = {
     "hf:fw/none": r"fw/none::train cannot be read from http://127.* \(404 .*Check its name",
@@ -110,7 +110,7 @@ REFUSED = {
 
 @pytest.fixture(scope="module")
 def answer(tmp_path_factory: pytest.TempPathFactory) -> Answer:
-    """Return the files of an input that another process finds on a hub on localhost."""
+    """A function that returns the files of an input that a process finds on a localhost hub."""
     specs = [*PARTS, *PATHS, *REFUSED]
     home = tmp_path_factory.mktemp("hub")
     with serve(DATASETS) as (endpoint, _):

@@ -114,7 +114,7 @@ def test_records_after_those_of_a_list_are_not_lost(tmp_path: Path) -> None:
 
 
 def test_rows_of_arrow(tmp_path: Path) -> None:
-    """Streams, which the library datasets writes, and files with a footer; also truncated ones."""
+    """Streams, which the library datasets writes, and files with a footer, whole and truncated."""
     table = pa.table({"text": ["a", "b\0", None, "d" * 3000], "page": ["x" * 9000] * 4})
     how = input_format(fields=("text",), max_record_bytes=2000)
     for kind in (pa.ipc.new_stream, pa.ipc.new_file):
@@ -150,7 +150,7 @@ def test_of_two_columns_with_one_name_the_last_counts(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("nest", ["plain", "list", "object", "map", "dictionary", "indices"])
 def test_wrong_offsets_in_arrow_are_damage(nest: str, tmp_path: Path) -> None:
-    """pyarrow does not check offsets: with wrong ones it reads beyond a buffer or crashes."""
+    """pyarrow does not check offsets; if they are wrong, it reads beyond a buffer or crashes."""
     text = pa.array([b"a", b"b\xff\xffc", b"d"]).view(pa.string())
     column = {
         "plain": text,
@@ -199,7 +199,7 @@ def test_probable_encodings_are_named(head: bytes, expected: str | None) -> None
 
 
 class Failing(io.FileIO):
-    """A file on a disk that fails."""
+    """An open file on a disk that fails."""
 
     def read(self, size: int | None = -1, /) -> bytes:  # noqa: ARG002 - as the base has it
         raise OSError(errno.EIO, "Input/output error")

@@ -1,4 +1,4 @@
-"""JSON arrays compared with Python's json: in blocks of any size, truncated, and damaged."""
+"""JSON arrays, read in blocks of any size, whole, truncated or damaged; compared with json."""
 
 import json
 import math
@@ -44,7 +44,7 @@ def compact(records: Any) -> bytes:
     return json.dumps(records, ensure_ascii=False, separators=(",", ":")).encode()
 
 
-# Properties: JSON with blanks, odd values, and strings that look like records.
+# Properties of arrays: JSON with blanks, odd values, and strings that look like records.
 
 PIECES = [
     "好", "😀", "a b", "\\\\", '\\"', "},{", "[{", "}]", "]}", ",", ":", "{", "}", "[", "]", "\\n",
@@ -81,7 +81,7 @@ IMITATOR = st.builds('{{"content":{},"n":1}}'.format, joined(PLAIN, "[]"))
 
 @st.composite
 def files(draw: Any) -> tuple[bytes, list[str]]:
-    """A file and the records in it."""
+    """Return a file and the records in it."""
     records = draw(st.lists(OBJECT | PLAIN | IMITATOR, min_size=1, max_size=5))
     blanks = [draw(BLANK) for _ in range(4)]
     text = "[" + blanks[0] + f"{blanks[1]},{blanks[2]}".join(records) + blanks[3] + "]"
@@ -94,7 +94,7 @@ def files(draw: Any) -> tuple[bytes, list[str]]:
 
 
 def as_json_has_it(items: Items) -> Items:
-    """Return items with the values of Python's json; odd values are replaced by names."""
+    """Return the items with the values that Python's json gives, with names for odd values."""
     return [
         item._replace(value=by_name(item.value)) if isinstance(item, Record) else item
         for item in items
@@ -157,7 +157,7 @@ def test_files_are_read_like_json_wherever_they_end(
     [
         (b" [ \n ] \n", "", []),
         (b'\xef\xbb\xbf{"RECORDS":[ ] }', "", []),
-        # The last element.
+        # Damage in the last element.
         (b'[{"content":"a"},{"content": 01}]', "a", [(17, 15, "bad-json")]),
         (b'{"RECORDS":[{"content":"a"},{"content":1x}] , "n":3} ', "a", [(28, 14, "bad-json")]),
         (b'[{"content":"a"},rubbish', "a", [(17, 7, "truncated")]),
@@ -167,7 +167,7 @@ def test_files_are_read_like_json_wherever_they_end(
             "ab",
             [(17, 9001, "bad-json")],
         ),
-        # Several in a row.
+        # Several damaged elements in succession.
         (
             b'[1,null,{"content":"\xff"},{"content":"a"}]',
             "a",
@@ -175,10 +175,10 @@ def test_files_are_read_like_json_wherever_they_end(
         ),
         (b'[{"content":0x},{"content":"\xff"},{"content":"a"}]', "a", [(1, 14), (16, 15)]),
         (b'[{"content":0x},{"content":1x},{"content":"a"}]', "a", [(1, 29, "bad-json")]),
-        # Nested objects before damage may become records, which is better than losing others.
+        # Nested objects before damage may become records, which is better than losing records.
         (b'[{"list":[{"content":"b"}],"n":"x},{"content":"a"}]', "ba", [(1, 9), (27, 8)]),
         (b'[{"list":[{"content":"b"}],"n":1,{"content":"a"}]', "ba", [(1, 9), (27, 6)]),
-        # Commas cost nothing.
+        # Missing and extra commas lose no record.
         (b'[{"content":"a"} {"content":"b"},,{"content":"c"},]', "abc", []),
         # Bytes after the array.
         (b'[{"content":"a"}] x', "a", [(18, 1, "trailing-bytes")]),
@@ -188,7 +188,8 @@ def test_files_are_read_like_json_wherever_they_end(
         (b'[{"content":"a"}]{"content":"b"}', "a", [(17, 15, "trailing-bytes")]),
         (b'[{"content":"a"}],"more":[{"content":"b"}]}', "ab", [(18, 8, "trailing-bytes")]),
         (b'{"RECORDS":[{"content":"a"}],"n":{}} x', "a", [(37, 1, "trailing-bytes")]),
-        # Other members are not records; broken ones are damage up to the next record.
+        # Other members of the object are not records; if they are invalid, all is damage up to the
+        # next record.
         (b'{"b":[{"content":"no"}],"RECORDS":[{"content":"a"}],"n":[{"content":"no"}]}', "a", []),
         (b'{"RECORDS":[{"content":"a"}],"s":"],[{\\"content\\":\\"no\\"}",\n"z":{}} ', "a", []),
         (
@@ -225,11 +226,11 @@ def test_damage_costs_only_the_damaged_records(
     ],
 )
 def test_hostile_damage_ends(unit: bytes, tmp_path: Path) -> None:
-    """With these units, every brace seems to begin a record that ends far away or never."""
+    """With these units, every brace seems to begin a record that ends far later or never."""
     records = RECORDS * 50
     raw = b"[" + unit * min(900, 200_000 // len(unit) + 850) + b"}," + compact(records)[1:]
     items = read(
         raw, tmp_path
-    )  # this would take minutes if each brace were tried to the end of the file
+    )  # this would take minutes if the reader tried each brace up to the end of the file
     assert values(items)
     assert values(items) == records[-len(values(items)) :]

@@ -54,7 +54,7 @@ def test_splits_and_blocks_read_what_one_split_reads(
 
 
 def _expected(raw: bytes, parse: Any) -> list[Record | Damage]:
-    """Return the items of a file, found by a simple program."""
+    """Return the items of a file, found by a simple reader."""
     at, items = 0, []
     for number, line in enumerate(raw.split(b"\n")):
         begin, content = at, line

@@ -1,4 +1,4 @@
-"""Packs of small files: which files share one, and that this does not affect bytes."""
+"""Which small files share a pack; packs do not affect the bytes of a dataset."""
 
 import itertools
 import json
@@ -18,7 +18,7 @@ SPLIT_BYTES = 128 << 20
 
 
 def file(number: int, size: int = 700, *, source: str = "s", parts: int = 1) -> list[FileSplit]:
-    """The splits of a file."""
+    """Return the splits of a file."""
     edges = [size * part // parts for part in range(parts + 1)]
     return [
         FileSplit(
@@ -46,7 +46,7 @@ def test_adding_or_removing_a_file_changes_only_its_pack() -> None:
     assert 10_000 / PACK_FILES / 2 < len(before) < 10_000 / PACK_FILES * 2
     for number in range(0, 10_000, 1111):
         gone = {*cut([*files[:number], *files[number + 1 :]])}
-        assert 1 <= len(before - gone) <= 2, number  # two where it ended a pack
+        assert 1 <= len(before - gone) <= 2, number  # two packs if the file ended a pack
         assert 1 <= len(gone - before) <= 2
         grown = {*cut([*files[:number], file(number, 900), *files[number + 1 :]])}
         assert 1 <= len(before - grown) <= 2
@@ -78,7 +78,7 @@ def test_packs_are_bounded_in_files_and_bytes(
 
 @pytest.mark.slow
 def test_packs_do_not_affect_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some files have repeated texts, within one file and in several, and broken records."""
+    """The files have invalid records, and texts that repeat within a file and between files."""
     for number in range(24):
         copied = [(7 * number + 3 * row) % 12 for row in range(4)]
         pages = [page(each, own_text(each)) for each in (*copied, 1000 + number)]

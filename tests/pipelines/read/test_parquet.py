@@ -36,7 +36,7 @@ def table(path: Path, rows: Any = None, *, group: int = 3, **options: Any) -> In
 
 
 def test_values_that_are_too_long_are_not_converted(tmp_path: Path) -> None:
-    """A long value in any column makes its row damage, and is not copied to Python."""
+    """A long value in any column makes the row count as damage, and is not copied to Python."""
     long = 20 << 20
     texts = ["a", "x" * long, "b", "c"]
     others = [b"1", b"2", b"y" * long, b"3"]
@@ -63,7 +63,7 @@ def test_values_that_are_too_long_are_not_converted(tmp_path: Path) -> None:
 
 
 def test_only_needed_columns_are_read(tmp_path: Path) -> None:
-    """Other columns, however long their values are, are read only if `all_columns` is set."""
+    """All other columns, however long their values, are read only if `all_columns` is set."""
     columns = {
         "text": ["a", "b"],
         "meta": [{"body": "c", "x": 1}, {"body": "d", "x": 2}],
@@ -106,7 +106,7 @@ def test_a_page_with_a_wrong_checksum_is_damage(tmp_path: Path) -> None:
 def test_an_error_of_the_disk_is_not_damage(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """pyarrow itself reads a row group above HELD_BYTES, and replaces errors with its own."""
+    """pyarrow itself reads a row group larger than HELD_BYTES, and replaces errors by its own."""
     monkeypatch.setattr("pipelines.read.row_groups.HELD_BYTES", 10)
     file = table(tmp_path / "a.parquet")
     assert values(read_file(file, input_format())) == ROWS
@@ -119,7 +119,7 @@ def test_an_error_of_the_disk_is_not_damage(
 
 
 class _Broken:
-    """A file that fails after the bytes that computing the checksum reads."""
+    """A file that fails after as many bytes as computing the checksum reads."""
 
     def __init__(self, handle: Any, *, after: int) -> None:
         self._handle = handle
@@ -143,7 +143,7 @@ class _Broken:
 def test_splits_read_what_one_split_reads(
     groups: list[list[str]], split_bytes: int, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """This includes row groups without rows, which have no offset."""
+    """The files include row groups that have no rows, and therefore no offset."""
     path = tmp_path_factory.mktemp("tables") / "a.parquet"
     schema = pa.schema([("text", pa.string())])
     with pq.ParquetWriter(path, schema) as writer:
@@ -186,7 +186,7 @@ _LOGICAL: dict[str, tuple[pa.Array, str]] = {
     "a date in a list": (pa.array([[1]], pa.list_(pa.date32())), '["1970-01-02"]'),
     "of no year in Python": (pa.array([[2**39]], pa.list_(pa.timestamp("s"))), ""),
 }
-"""Values of the types of Parquet, each with its text, by name."""
+"""By name: values of a Parquet type, and the text of each value."""
 
 
 @pytest.mark.parametrize("name", _LOGICAL)

@@ -84,7 +84,7 @@ def test_local_and_remote_files_have_the_same_names(
 
 @pytest.fixture
 def listed(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
-    """List entries as links, like SFTP: to a file, a directory, nothing or something else."""
+    """A function that makes listings show links, as SFTP's do: to files, folders, or nothing."""
     real: dict[str, Any] = memory.find("/corpora/web", detail=True)
 
     def listed(**links: str) -> None:
@@ -105,7 +105,7 @@ def listed(memory: MemoryFileSystem, monkeypatch: pytest.MonkeyPatch) -> Callabl
 
 
 def refused(spec: str) -> dict[str, str]:
-    """Return the refused files of an input, after checking that the others are found."""
+    """Return the files that an input refuses, after checking that it finds all others."""
     lists = [
         list_inputs([spec], pattern="part-*.json", default_name="web", growing=growing)
         for growing in (False, True)
@@ -153,7 +153,7 @@ def test_etags(info: dict[str, Any], expected: str) -> None:
 
 
 def test_reading_seeks(memory: MemoryFileSystem) -> None:
-    content = bytes(range(251)) * 50_000  # 12.5 MB, more than is read ahead
+    content = bytes(range(251)) * 50_000  # 12.5 MB, which is more than the reader reads ahead
     memory.pipe("/large.bin", content)
     with open_input("memory://large.bin") as file:
         assert file.read() == content
@@ -205,13 +205,13 @@ def test_a_file_written_again_is_refused(
     memory.rm("/part-1.json")
     if content:
         memory.pipe("/part-1.json", content)
-        # Both files may have been written within one tick of the clock.
+        # Otherwise both files might seem to have been written at the same tick of the clock.
         memory.store["/part-1.json"].created += timedelta(seconds=1)
     with pytest.raises(UserError, match=message):
         open_split(split)
 
 
-# The web. Python's own server lists folders, but does not support ranges.
+# Files on the web. Python's own server lists folders, but does not support ranges.
 
 
 class Quiet(SimpleHTTPRequestHandler):
@@ -250,7 +250,7 @@ def test_a_web_folder_that_cannot_be_listed_is_an_error(
         elif status:
             handler.send_error(status)
         else:
-            handler.close_connection = True  # without an answer
+            handler.close_connection = True  # closes the connection without a response
 
     monkeypatch.setattr("shards.storage.address.WAITS", (0.0,))
     monkeypatch.setattr(Quiet, "do_GET", get, raising=False)

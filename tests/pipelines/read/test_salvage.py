@@ -39,7 +39,7 @@ def _named(value: Any) -> Any:
         return [_named(item) for item in value]
     if isinstance(value, dict):
         return {key: _named(item) for key, item in value.items()}
-    if isinstance(value, int | float) and 1 << 63 <= abs(value) < math.inf:  # orjson's is rounded
+    if isinstance(value, int | float) and 1 << 63 <= abs(value) < math.inf:  # orjson rounds these
         return float(value)
     return repr(value) if value is UNUSABLE or value == math.inf else value
 

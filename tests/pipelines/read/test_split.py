@@ -12,7 +12,7 @@ def input_file(num_bytes: int) -> InputFile:
     ("num_bytes", "split_bytes", "edges"),
     [
         (100, 100, [0, 100]),
-        (149, 100, [0, 149]),  # a tail of 49 joins
+        (149, 100, [0, 149]),  # the rest, of 49, joins the split
         (150, 100, [0, 100, 150]),
         (249, 100, [0, 100, 249]),
         (250, 100, [0, 100, 200, 250]),

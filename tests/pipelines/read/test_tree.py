@@ -1,4 +1,4 @@
-"""Names of files that several links lead to, and folders that cannot be searched."""
+"""Names of files to which several links lead, and folders that cannot be searched."""
 
 import itertools
 import os
@@ -50,7 +50,7 @@ def is_seen(path: Path) -> bool:
 
 
 def make_tree(root: Path, seed: int) -> None:
-    """Make folders, files and links to both; some links lead out of the tree, up, or nowhere."""
+    """Make folders, files, and links to these, out of the tree, to parents, and to nothing."""
     rng = random.Random(seed)
     outside = root.parent / "outside"
     folders = [root, outside]
@@ -70,7 +70,7 @@ def make_tree(root: Path, seed: int) -> None:
 
 
 def all_names(root: Path) -> Iterator[Path]:
-    """Yield every path of every text below a folder that passes no folder twice."""
+    """Yield every path, below a folder, that leads to a text and passes no folder twice."""
 
     def below(folder: Path, passed: frozenset[str]) -> Iterator[Path]:
         real = os.path.realpath(folder)
@@ -86,7 +86,7 @@ def all_names(root: Path) -> Iterator[Path]:
 
 
 def one_of_each(root: Path, paths: Iterable[Path]) -> list[str]:
-    """Return for each file the path with the fewest links; of several, the first."""
+    """Return, for each file, the path that has the fewest links; if several do, the first."""
     names: dict[str, list[tuple[int, Path]]] = {}
     for path in paths:
         name = path.relative_to(root)
@@ -129,7 +129,7 @@ def test_globs_match_like_those_of_python(tmp_path: Path, spec: str) -> None:
         root.parent.mkdir()
         make_tree(root, seed)
         matched = (path for path in root.glob(spec) if not path.is_dir())
-        parts = spec.split("/")  # of which none begins with a dot if one is **
+        parts = spec.split("/")  # if one is **, no part begins with a dot
         kept = (
             path
             for path in matched
@@ -150,7 +150,7 @@ def test_a_glob_goes_up(tmp_path: Path) -> None:
 
 
 def harm(root: Path, seed: int) -> None:
-    """Remove permissions, and add entries that are not files."""
+    """Remove permissions in a tree, and add entries that are not files."""
     rng = random.Random(seed)
     everything = sorted(root.rglob("*"))
     folders = [root, *(path for path in everything if path.is_dir() and not path.is_symlink())]
@@ -181,14 +181,14 @@ def test_every_match_is_read_or_named(tmp_path: Path) -> None:
         told = {file.path.rstrip("/") for file in found.refused}
         for path in there:
             real = Path(os.path.realpath(path))
-            # The file may have another name, or one of its folders may be named instead.
+            # The message may give a different name of the file, or name one of its folders instead.
             names = {str(name) for name in (path, *path.parents, real, *real.parents)}
             assert str(real) in read or names & told, f"seed {seed}: {path}"
         named += len(told)
     assert named > NUM_TREES
 
 
-# Files that cannot be read
+# Files that cannot be read.
 
 
 def dangling(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Values as text that people would write, never as Python shows them."""
+"""Values are converted to text as people would write it, never as Python shows them."""
 
 import datetime
 import decimal

@@ -1,4 +1,4 @@
-"""The page in a real browser: nothing of a hostile document runs, loads or breaks the layout."""
+"""In a real browser, nothing in a hostile document runs, loads or breaks the page's layout."""
 
 import json
 from pathlib import Path
@@ -55,7 +55,7 @@ NAMES = [
 
 
 def crowded(report: dict[str, Any]) -> None:
-    """Make a report of forty sources with long names, many groups, tiny and huge figures."""
+    """Give a report forty sources with long names, many groups, and tiny and huge figures."""
     for part in ("funnel", "accounting", "examples", "cpu_seconds"):
         one = report[part].pop("wudao")
         report[part] = {name: one for name in NAMES}
@@ -108,7 +108,7 @@ def test_no_labels_of_pictures_overlap_however_crowded(
     assert measured["root"] == 0
     assert measured["focused"]
     assert measured["shades"] == "local, local, scroll, scroll"
-    # One language at a time, chosen without a script.
+    # The page shows one language at a time, which can be chosen even if scripts are off.
     other = "zh" if language == "en" else "en"
     shown = {"en": measured["english"], "zh": measured["chinese"]}
     assert shown[language] > 100

@@ -1,4 +1,4 @@
-"""The page is indifferent to what documents say, and asks for nothing."""
+"""The content of documents cannot affect the page, and the page requests nothing."""
 
 import json
 import re
@@ -25,7 +25,7 @@ HOSTILE = (
 
 
 def drawn(reference: Path, text: str) -> str:
-    """Return the page of a report that has a text wherever it holds text of the input."""
+    """Return the page of a report in which `text` replaces every text of the input."""
     report = json.loads((reference / "report.json").read_bytes())
     for reasons in report["examples"].values():
         for rows in reasons.values():

@@ -8,7 +8,7 @@ from pipelines.segments.histograms import bins_of
 
 
 def counted(*values: float) -> dict[str, int]:
-    """The histogram of some values."""
+    """Return the histogram of some values."""
     numbers, counts = np.unique(bins_of(np.array(values, float)), return_counts=True)
     return {str(number): int(count) for number, count in zip(numbers, counts, strict=True)}
 

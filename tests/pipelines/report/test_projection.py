@@ -8,7 +8,7 @@ from shards.manifest import FileEntry, Manifest, ShardEntry
 
 @dataclass(frozen=True)
 class Made:
-    """A manifest of which only the shards matter."""
+    """A manifest in which only the shards matter."""
 
     tokens: int
 

@@ -1,6 +1,7 @@
-r"""Labelled texts that cleaning repairs or leaves unchanged.
+r"""Texts, by label, that cleaning repairs or leaves unchanged.
 
-Each name has a text and the result of cleaning at the level `repair`; None if it is unchanged.
+For each label there are a text and the result of cleaning at the level `repair`, or None if the
+text stays unchanged.
 """
 
 CODE: dict[str, tuple[str, str | None]] = {
@@ -89,4 +90,4 @@ WHITESPACE: dict[str, tuple[str, str | None]] = {
     "line breaks and blanks": ("a \r\n\tb\x0c\n\n", None),
     "controls": ("\ufeffa\x0bb\x1fc\x07 \x1b[1md\x1b[m e\x1b[mf", "a\nb c d e f"),
 }
-"""The same for the level `whitespace`."""
+"""Texts in the same format, with the results for the level `whitespace`."""

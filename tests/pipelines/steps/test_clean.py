@@ -34,7 +34,7 @@ def reference(text: str) -> str:
 def test_every_character_of_the_basic_plane() -> None:
     for character in PLANE:
         assert repair(character) == reference(character)
-    # Many on a line: if ftfy changed a single one, it would change the line.
+    # Many characters share a line, because ftfy would change the line if it changed any of them.
     rest = [character for character in PLANE if repair(character) == character != "\n"]
     assert len(rest) > 60_000
     for start in range(0, len(rest), 64):

@@ -77,7 +77,7 @@ def test_containers_and_order_do_not_matter(tmp_path: Path) -> None:
 
 
 def test_texts_in_any_field_are_found(tmp_path: Path) -> None:
-    """Texts are found next to a field text, in lists and objects, and as bytes in Parquet."""
+    """Texts are found next to a field `text`, in lists and objects, and as bytes in Parquet."""
     texts = [" ".join(f"{name}{index}" for index in range(9)) for name in "abcde"]
     record = {
         "id": 7,

@@ -1,4 +1,4 @@
-"""The kernels against fastText's own code and, for trained models, fasttext-new."""
+"""Compares the kernels with fastText's own code and, for trained models, with fasttext-new."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,7 +19,7 @@ Engine = Callable[[Sequence[str]], Answers]
 
 
 def cplusplus(path: Path) -> Engine:
-    """Return fastText's own code for a model of any labels."""
+    """Return fastText's own code, loaded with a model, whatever its labels are."""
     model = fasttext.load_model(str(path)).f
 
     def answer(lines: Sequence[str]) -> Answers:
@@ -96,7 +96,7 @@ def test_trained_models(
     tests = [*TEXTS, *WORDS, *CHECK_TEXTS]
     tests = [line for line in tests if line.strip(" \n\r\t\v\f\0")]
     expected = cplusplus(path)(tests)
-    if not (quantize or {}).get("qout"):  # fasttext-new 0.1.0 has other scores there
+    if not (quantize or {}).get("qout"):  # fasttext-new 0.1.0 gives different scores here
         library = pytest.importorskip("fasttext_new", reason="it trains")
         rust = [*map(library.load_model(str(path)).predict, tests)]
         scores = [np.float32(scores[0]) for _, scores in rust]

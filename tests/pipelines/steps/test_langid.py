@@ -22,7 +22,7 @@ Answers = tuple[list[str], list[float]]
 
 @pytest.fixture(scope="module")
 def reference() -> Callable[[Sequence[str]], Answers]:
-    """fastText's own code, and the labels of texts without content."""
+    """fastText's own code, as a function from texts to labels, also for texts without content."""
     model = fasttext.load_model(str(installed_model())).f
 
     def answer(text: str) -> tuple[str, float]:
@@ -46,7 +46,7 @@ def identifier() -> LanguageIdentifier:
 
 def test_engine_and_fingerprint(identifier: LanguageIdentifier) -> None:
     assert identifier.library.startswith("fasttext")
-    # Of lid.176.ftz as fasttext.cc serves it.
+    # This is the hash of lid.176.ftz as fasttext.cc serves it.
     assert identifier.fingerprint.startswith("8f3472cfe8738a7b")
     assert identifier.labels == LANGUAGES
 
@@ -75,7 +75,7 @@ def test_kernels_give_the_labels_of_another_model(
 
 
 class Other:
-    """A library with other answers."""
+    """A language library that gives different results."""
 
     @staticmethod
     def predict(_: str) -> tuple[list[str], list[float]]:

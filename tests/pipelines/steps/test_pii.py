@@ -42,6 +42,6 @@ def test_of_all_check_characters_one_is_right(born: datetime.date, number: int) 
 
 
 def test_long_runs_of_digits_take_hardly_any_time() -> None:
-    """Patterns that try every grouping of digits would never end."""
+    """A pattern that tried every grouping of the digits would never end."""
     text = "+" + "1" * 200_000 + " +" + "12 " * 50_000 + "a" * 100_000 + "@" + "b." * 50_000
     assert mask_text(text) == (text, {})

@@ -20,7 +20,7 @@ ENGLISH = "The old bridge over the river was closed for repairs during the whole
 
 
 def batch(*texts: str) -> pa.RecordBatch:
-    """Return the columns that the step reads."""
+    """Return a batch with the columns that the step reads."""
     return pa.record_batch(
         {
             "position": pa.array(range(len(texts))),
@@ -48,7 +48,7 @@ def test_what_spells_everything_counts_no_unknown_tokens(tmp_path: Path) -> None
 
 def test_only_a_text_that_the_tokenizer_fails_on_is_quarantined() -> None:
     class PanicException(BaseException):
-        """Like that of pyo3, it is not an Exception."""
+        """An error that, like pyo3's, is not a subclass of Exception."""
 
     def failing(texts: Sequence[str]) -> tuple[npt.NDArray[np.generic], npt.NDArray[np.int64]]:
         if "poison" in texts:

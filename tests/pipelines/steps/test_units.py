@@ -13,7 +13,7 @@ TEXTS = st.lists(
 
 
 def spelled(text: str) -> list[str]:
-    """Return the units of a text, found character by character."""
+    """Return the units of a text, found by looking at one character after another."""
     names: list[str] = []
     inside = False
     for character in text:
@@ -49,7 +49,7 @@ def test_units_are_those_found_character_by_character(texts: list[str]) -> None:
 
 
 def test_batches_are_limited_in_characters() -> None:
-    # Each text has a separator after it.
+    # Each text is followed by a separator.
     half = BATCH_CHARACTERS // 2
     found = [len(batch.ends) for batch in unit_batches(["a"] * (half + 1))]
     assert found == [half, 1]

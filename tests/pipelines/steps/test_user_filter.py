@@ -1,4 +1,4 @@
-"""The identity of a custom filter, and the modules it may come from."""
+"""The identity of a custom filter, and the modules from which it may come."""
 
 from pathlib import Path
 
@@ -43,7 +43,7 @@ def test_its_identity_is_its_code_its_options_and_its_files(code: Path, tmp_path
     changed = own(f"mine:Reader?model={model}")
     assert changed.library_versions != with_model.library_versions
     assert changed.identity != with_model.identity
-    long = "a" * 300  # no path
+    long = "a" * 300  # too long for a path
     assert long in own(f"mine:Reader?model={long}").identity
     (code / "mine.py").write_text(READER + "\n")
     code_hash.cache_clear()
@@ -51,7 +51,7 @@ def test_its_identity_is_its_code_its_options_and_its_files(code: Path, tmp_path
 
 
 def test_options_are_written_as_in_an_address() -> None:
-    # A plus is a plus, as in regular expressions.
+    # A plus sign means a plus sign, as in regular expressions.
     spec = parse_filter("mask=规则:C?pattern=a+b%20c&path=/m.bin&empty=")
     assert (spec.after, spec.module, spec.name) == ("mask", "规则", "C")
     assert spec.options == {"pattern": "a+b c", "path": "/m.bin", "empty": ""}

@@ -10,7 +10,7 @@ from tests.pipelines.tokenizers.trained import KINDS, train
 
 @pytest.fixture(scope="session")
 def models_path(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Write tokenizers of every kind, whose ids are in a golden row."""
+    """A folder with tokenizers of every kind, whose ids are in a golden row."""
     folder = tmp_path_factory.mktemp("tokenizers")
     for write in (tokenizer, byte_level, pieces_of_words, byte_fallback):
         write(folder)
@@ -24,13 +24,13 @@ def nmt_nfkc() -> bytes:
 
 @pytest.fixture(scope="session", params=KINDS)
 def content(request: pytest.FixtureRequest) -> bytes:
-    """Train a SentencePiece model of each kind in turn."""
+    """A SentencePiece model of each kind, in turn, trained for the test."""
     return train(**KINDS[request.param])
 
 
 @pytest.fixture(scope="session")
 def ranks(models_path: Path) -> dict[bytes, int]:
-    """Return the ranks of a tiktoken file."""
+    """The ranks in a tiktoken file."""
     lines = (models_path / "cl100k_base.tiktoken").read_bytes().splitlines()
     rows = map(bytes.split, lines)
     return {base64.b64decode(piece): int(rank) for piece, rank in rows}

@@ -19,7 +19,7 @@ Ranks = dict[bytes, int]
 
 @pytest.mark.parametrize("name", ["cl100k_base", "o200k_base"])
 def test_published_patterns(name: str, monkeypatch: Any) -> None:
-    # The ranks are elsewhere; all else is read off tiktoken's own definition.
+    # The ranks are in a separate file; all else is taken from tiktoken's own definition.
     public = pytest.importorskip("tiktoken_ext.openai_public")
     monkeypatch.setattr(public, "load_tiktoken_bpe", lambda *_, **__: {})
     definition = getattr(public, name)()
@@ -30,7 +30,7 @@ def test_published_patterns(name: str, monkeypatch: Any) -> None:
 
 
 def test_an_encoding_that_tiktoken_fetches(ranks: Ranks, monkeypatch: pytest.MonkeyPatch) -> None:
-    end = len(ranks) + 2  # behind two ids that stand for nothing
+    end = len(ranks) + 2  # after two ids that stand for nothing
     library = tiktoken.Encoding(
         "gpt2",
         pat_str=ENCODINGS["cl100k_base"].pattern,

@@ -1,4 +1,4 @@
-"""The end of a document: a flag, the tokenizer's own names, or a file next to it."""
+"""The token that ends a document: from a flag, the tokenizer's own names, or a file."""
 
 import json
 import shutil
@@ -21,7 +21,7 @@ JSON, MODEL = "hf:FOLDER/tokenizer.json", "sentencepiece:FOLDER/tokenizer.model"
 
 @pytest.fixture
 def folder(models_path: Path, tmp_path: Path) -> Path:
-    """Write a tokenizer of each kind; the one of JSON has no added token with a common name."""
+    """A folder with each kind of tokenizer; tokenizer.json has no added token of a usual name."""
     level = json.loads((models_path / "level.json").read_text("utf-8"))
     level["added_tokens"][0]["content"] = "<｜end▁of▁sentence｜>"
     (tmp_path / "tokenizer.json").write_text(json.dumps(level), "utf-8")

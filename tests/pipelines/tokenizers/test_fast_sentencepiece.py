@@ -23,7 +23,7 @@ def both(content: bytes) -> Both:
 
 
 def check(both: Both, texts: Sequence[str]) -> None:
-    """Check that ids and lengths are those of the library."""
+    """Check that ids and lengths are those that the library gives."""
     (tokens, lengths), (expected, expected_lengths) = (encode(texts) for encode in both)
     assert lengths.tolist() == expected_lengths.tolist()
     assert tokens.tolist() == expected.tolist()

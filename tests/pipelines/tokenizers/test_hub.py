@@ -1,4 +1,4 @@
-"""Tokenizers of models on the hub, read through the library's own cache."""
+"""Tokenizers of models on the hub, which are read through the hub library's own cache."""
 
 from collections.abc import Mapping
 from functools import partial
@@ -50,7 +50,7 @@ def test_a_model_of_the_hub_has_its_tokenizer(tmp_path: Path, models_path: Path)
         assert not any("/config.json" in request for request in hub.requests)
     assert found[0] == found[1]
     assert found[2] == found[3]
-    assert len(found[4]) == len(found[3])  # its fingerprint
+    assert len(found[4]) == len(found[3])  # the fingerprint of the tokenizer
     for told, why in zip(
         found[5:],
         ("it has no tokenizer.json", "it is gated", "there is no such model", "no revision v9"),
@@ -58,7 +58,7 @@ def test_a_model_of_the_hub_has_its_tokenizer(tmp_path: Path, models_path: Path)
     ):
         assert why in told
         assert "Write hf:OWNER/NAME[@REVISION], or hf:FOLDER" in told
-    # Cached files need no hub; for others the error says so.
+    # Cached files need no hub; for all others, the error says that the hub is needed.
     specs = ("hf:google-bert/bert", "hf:o/both@v1", "hf:o/named", "hf:o/new")
     again = load(*specs, HF_HUB_OFFLINE="1")
     assert again[:3] == [found[0], found[2], found[4]]

@@ -44,6 +44,6 @@ def test_special_strings_in_a_text_are_text(spec: str) -> None:
     allowed = {
         tokenizer.special["unk"],
         0,
-    }  # WordPiece and SentencePiece give these for the unknown
+    }  # WordPiece and SentencePiece give these for unknown characters
     for name in filter(None, names):
         assert not {*ids(tokenizer, f"a {name} b{name}")} & (special - allowed)

@@ -1,4 +1,4 @@
-"""SentencePiece models as `tokenizer.json`: the same ids, or no file."""
+"""A SentencePiece model as `tokenizer.json` gives the same ids, or the file is not written."""
 
 import json
 import random
@@ -25,7 +25,7 @@ def documents() -> list[str]:
 def both(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Tokenizer, Tokenizer]:
-    """A tokenizer that `train_tokenizer` makes, and the same read from its tokenizer.json."""
+    """A tokenizer that `train_tokenizer` makes, and the same one, read from tokenizer.json."""
     folder = tmp_path_factory.mktemp("tokenizer")
     kind, _, end = request.param.partition(" ")
     options = TokenizerOptions(vocab_size=3000, model_type=kind)

@@ -34,7 +34,7 @@ def armed_model() -> bytes:
 
 
 def with_piece(text: str, **values: int) -> dict[str, Any]:
-    """Return a model with one more piece after the others."""
+    """Return the fields of a model that has one more piece at the end."""
     return {"pieces": [{"piece": text, **values}]}
 
 
@@ -59,7 +59,7 @@ def made(more: Mapping[str, Any]) -> bytes:
 def test_other_models_are_left_to_the_library(
     nmt_nfkc: bytes, more: Mapping[str, Any], why: str
 ) -> None:
-    # No other piece has the default score, 0, except for the first one that was joined.
+    # Of the other pieces, only the first that was merged has the default score, 0.
     usual = made(with_piece("\n", type=4)) + made(with_piece("q", type=1))
     assert read_splittable_model(nmt_nfkc + usual) is not None
     assert read_splittable_model(nmt_nfkc + made(more)) is None, why

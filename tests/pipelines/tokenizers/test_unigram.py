@@ -1,4 +1,4 @@
-"""Compares Unigram's `tokenizer.json`, as of T5, XLM-R and ALBERT, with the library."""
+"""Compares Unigram's `tokenizer.json`, as in T5, XLM-R and ALBERT, with the library."""
 
 import json
 from functools import cache
@@ -17,7 +17,7 @@ _NAMES = ("<pad>", "</s>", "<s>", "<unk>", "<mask>", "<extra_id_0>")
 
 
 def write(folder: Path) -> Path:
-    """Train a small model; its control tokens are pieces of its vocabulary."""
+    """Train a small model, in which control tokens are pieces of the vocabulary."""
     library = tokenizers.Tokenizer(models.Unigram())
     library.normalizer = normalizers.NFKC()
     library.pre_tokenizer = pre_tokenizers.Metaspace()

@@ -1,4 +1,4 @@
-"""Texts for tokenizers, and how to read their tokens."""
+"""Texts for tests of tokenizers, and functions that read the tokens."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Small models of SentencePiece, trained on a few sentences."""
+"""Trains small SentencePiece models on a few sentences."""
 
 import io
 from typing import Any
@@ -30,11 +30,11 @@ KINDS: dict[str, dict[str, Any]] = {
         "control_symbols": ["<n>"],
     },
 }
-"""The settings of training, by the feature of the model."""
+"""The settings of training, by the feature of the model that they give."""
 
 
 def train(*, armed: bool = False, **changes: Any) -> bytes:
-    """Train a model; texts can produce the user-defined symbols of an armed one."""
+    """Train a model; if `armed`, texts can produce its user-defined symbols."""
     sink = io.BytesIO()
     settings = {"vocab_size": 200, "model_type": "bpe", "minloglevel": 2, **changes}
     sentencepiece.SentencePieceTrainer.train(

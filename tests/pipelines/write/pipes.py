@@ -1,4 +1,4 @@
-"""Pipelines in this process, and what comes out of their ends."""
+"""Runs pipelines in this process, and collects the elements at their ends."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ TOKENIZER = f"sentencepiece:{SAMPLE / 'sample.model'}"
 
 
 class Seen:
-    """The elements of collections, by name; for one pipeline at a time."""
+    """The elements of collections, by name, from one pipeline at a time."""
 
     by_name: ClassVar[dict[str, list[Any]]] = {}
 
@@ -21,7 +21,7 @@ class Seen:
         self.by_name.clear()
 
     def watch(self, name: str, elements: Any) -> None:
-        """Remember the elements of a collection."""
+        """Collect the elements of a collection."""
         self.by_name[name] = []
         _ = elements | f"See {name}" >> beam.ParDo(_See(name))
 
@@ -36,14 +36,14 @@ class _See(beam.DoFn):
 
 @contextmanager
 def running() -> Iterator[tuple[Any, Seen]]:
-    """Yield a pipeline that runs at the end of the block."""
+    """Yield a pipeline, which runs at the end of the block, and the elements that it collects."""
     pipeline = beam.Pipeline(runner=beam.FnApiRunner())
     yield pipeline, Seen()
     pipeline.run().wait_until_finish()
 
 
 def shipped(dataset: Path) -> dict[str, bytes]:
-    """The files of a dataset's only generation, whatever that is called."""
+    """Return the files of a dataset's only generation, by paths without the generation's name."""
     (generation,) = read_manifest(dataset).generations
     folder = dataset / generation.name
     return {

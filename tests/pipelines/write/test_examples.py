@@ -1,4 +1,4 @@
-"""The pipeline of docs/own.md runs, and Beam YAML knows every transform."""
+"""The pipeline of docs/own.md runs, and Beam YAML provides every transform."""
 
 import re
 from pathlib import Path

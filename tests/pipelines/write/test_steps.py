@@ -1,4 +1,4 @@
-"""Corpora and steps as transforms: seams, models and code of workers, batches on their way."""
+"""Corpora and steps as transforms: their seams, workers' models and code, batches in transit."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Windows of a stream become generations: each firing one, once."""
+"""Windows of a stream become generations: every firing gives exactly one."""
 
 import os
 import time
@@ -44,7 +44,7 @@ DAY = 24 * HOUR
 
 
 def text(number: int) -> str:
-    """A text: one in five is that of a row before, one in eleven is empty."""
+    """Return a text: one in five equals that of an earlier row, and one in eleven is empty."""
     if number % 11 == 10:
         return " "
     origin = number - 3 if number % 5 == 4 else number
@@ -52,7 +52,7 @@ def text(number: int) -> str:
 
 
 def rows_of(numbers: Any, windows: Any, **when: Any) -> Any:
-    """Rows of numbers, which have their times, in windows, as batches."""
+    """Return batches of the rows of some numbers, which have times, in windows."""
     row_type = beam.RowTypeConstraint.from_fields([("text", str), ("number", int)])
     in_windows = numbers | "Into windows" >> WindowInto(windows, **when)
     making = beam.Map(lambda number: beam.Row(text=text(number), number=number))
@@ -60,7 +60,7 @@ def rows_of(numbers: Any, windows: Any, **when: Any) -> Any:
 
 
 def to_dataset(batches: Any, output: Path, **options: Any) -> Any:
-    """Clean texts, and write what stays and what goes."""
+    """Clean texts, and write both the kept and the dropped ones to a dataset."""
     clean = batches | Clean()
     sink = WriteDataset(
         str(output), tokenizer=TOKENIZER, shards=2, validation=0, dropped=[clean], **options
@@ -69,7 +69,7 @@ def to_dataset(batches: Any, output: Path, **options: Any) -> Any:
 
 
 def bounded(output: Path, numbers: Iterable[int], **options: Any) -> Seen:
-    """Write some numbers in windows of a minute by a bounded pipeline."""
+    """Write some numbers in windows of one minute by a bounded pipeline."""
     with running() as (pipeline, seen):
         values = [TimestampedValue(number, number % DAY) for number in numbers]
         created = pipeline | beam.Create(values) | "Timed" >> beam.Map(lambda number: number)
@@ -78,7 +78,7 @@ def bounded(output: Path, numbers: Iterable[int], **options: Any) -> Seen:
 
 
 def streamed(output: Path, stream: TestStream, when: Any = ON_TIME, **options: Any) -> None:
-    """Write a stream in windows of a minute."""
+    """Write a stream in windows of one minute."""
     flags = PipelineOptions([])
     flags.view_as(StandardOptions).streaming = True
     pipeline = beam.Pipeline(runner="BundleBasedDirectRunner", options=flags)
@@ -95,7 +95,7 @@ def inputs(manifest: Manifest) -> list[str]:
 
 
 def kept_and_dropped(output: Path) -> list[list[int]]:
-    """The account of each generation, which its audit table confirms."""
+    """Return each generation's numbers of kept and dropped rows, after checking its audit table."""
     found = []
     for generation in read_manifest(output).generations:
         tables = [pq.read_table(output / table.path) for table in generation.audit]
@@ -110,7 +110,7 @@ def kept_and_dropped(output: Path) -> list[list[int]]:
 def test_each_firing_of_a_window_becomes_a_generation(tmp_path: Path) -> None:
     stream = numbered(TestStream().advance_watermark_to(0), 0, 1, 2, 4)
     stream = numbered(stream.advance_processing_time(20), 50).advance_watermark_to(60)
-    stream = numbered(stream, 6, 121).advance_watermark_to(240)  # nothing from 60 to 120
+    stream = numbered(stream, 6, 121).advance_watermark_to(240)  # nothing between 60 and 120
     stream = numbered(stream, 10, 122).advance_watermark_to_infinity()  # 10 is too late
     streamed(tmp_path, stream, when=LATE)
     first, third = "rows/1970-01-01T00:00:00Z--1970-01-01T00:01:00Z", "rows/1970-01-01T00:02:00Z"
@@ -120,9 +120,9 @@ def test_each_firing_of_a_window_becomes_a_generation(tmp_path: Path) -> None:
         *(f"{first}/early-0", f"{first}/on-time-1", f"{first}/late-2"),
         *(f"{third}/on-time-0", f"{third}/late-1"),
     ]
-    # 4 has the text of 1.
+    # Row 4 has the same text as row 1.
     assert kept_and_dropped(tmp_path) == [[3, 1], [1, 0], [1, 0], [1, 0], [1, 0]]
-    assert len([*(tmp_path / ".work" / "map").glob("*.audit")]) == 1  # of the row that is too late
+    assert len([*(tmp_path / ".work" / "map").glob("*.audit")]) == 1  # of the late row
 
 
 def test_a_stream_makes_what_bounded_pipelines_of_its_windows_make(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_a_stream_makes_what_bounded_pipelines_of_its_windows_make(tmp_path: Pat
         numbers = [n for n in range(end - 60, end) if n != 10]
         stream = numbered(numbered(stream, *numbers[:20]), *numbers[20:][::-1])
         stream = stream.advance_watermark_to(end)
-    stream = numbered(stream, 208)  # whose text is empty
+    stream = numbered(stream, 208)  # a row whose text is empty
     streamed(tmp_path / "stream", stream.advance_watermark_to_infinity(), dedup="minhash")
     for start in (0, 60, 120, 180):
         numbers = range(start, start + 60) if start < 180 else [208]
@@ -155,7 +155,7 @@ def test_a_repeated_attempt_finds_its_generations(tmp_path: Path) -> None:
     assert bounded(tmp_path, range(120)).by_name["made"] == []
     assert content(tmp_path) == before
     assert not [*(tmp_path / ".work" / "map").iterdir()]
-    # A row was late, and is on time when the window comes again: nothing of it is lost.
+    # A row was late, but is on time when the window is written again, so nothing is lost.
     again = bounded(tmp_path, [*range(60), DAY + 3])
     assert again.by_name["made"] == [f"{tmp_path}@3"]
     assert kept_and_dropped(tmp_path)[-1] == [1, 60]
@@ -167,8 +167,8 @@ def test_segments_that_may_be_waited_for_stay(tmp_path: Path) -> None:
         f"{'a' * 24}-{closes}-{written}.audit": stays
         for closes, written, stays in [
             (59, now - 2 * HOUR, False),
-            (59, now, True),  # a firing that was handed out may need it
-            (7200, now - 2 * HOUR, True),  # its window is open
+            (59, now, True),  # a firing that was already handed out may need the window
+            (7200, now - 2 * HOUR, True),  # the row's window is still open
         ]
     }
     folder = tmp_path / ".work" / "map"

@@ -1,4 +1,4 @@
-"""A pipeline's result is the dataset that a command makes."""
+"""A pipeline's result is the dataset that the command makes."""
 
 import random
 from pathlib import Path
@@ -42,7 +42,7 @@ def test_the_steps_of_a_command_and_rows_on_the_way_make_its_dataset(
 
 
 class Note(NamedTuple):
-    """A custom text."""
+    """A custom type for texts."""
 
     text: str
     author: str | None
