@@ -1,4 +1,4 @@
-"""Turns records into batches of documents, with their identity and the hashes made of it."""
+"""Turns records into batches of documents, with each document's identity and its hashes."""
 
 import itertools
 from collections import Counter
@@ -54,7 +54,8 @@ class DocumentBatcher:
 
         Args:
             pieces: The records to choose from.
-            unsampled: The number of records left out, by the path of their file; it is updated.
+            unsampled: The number of records left out, by the path of their file; the counts are
+                updated.
         """
         if self._options.sample >= 1:
             return pieces
@@ -73,7 +74,7 @@ class DocumentBatcher:
         """Return the documents of some records as a batch, and the reasons to leave some out.
 
         Args:
-            pieces: The records, from files of one source; two neighbours have different files.
+            pieces: The records, from files of one source; consecutive pieces have different files.
 
         Raises:
             UserError: The code of the corpus fails.
@@ -94,7 +95,7 @@ class DocumentBatcher:
     def _batch(
         self, pieces: Sequence[BatchPiece], by_record: Sequence[Sequence[Document]]
     ) -> tuple[pa.RecordBatch, pa.Array]:
-        """Return a batch with DOCUMENT_SCHEMA, provenance and PATH, and the reasons of its rows."""
+        """Return a batch with DOCUMENT_SCHEMA, provenance and PATH, and a reason for each row."""
         items = [item for piece in pieces for item in piece.items]
         documents = list(itertools.chain.from_iterable(by_record))
         counts = [len(group) for group in by_record]
@@ -147,7 +148,7 @@ class DocumentBatcher:
             fields = item.value
             reason = fields.reason if isinstance(fields, Partial) else str(rejection)
             return [Document("", reason=reason)]
-        except Exception as error:  # without reraise_user_code_errors, which is slow per record
+        except Exception as error:  # reraise_user_code_errors would be too slow
             if isinstance(error, UserError) or is_out_of_memory(error):
                 raise
             doing = f"its documents() fails on the record at {item.offset:,} of {split.path}"
@@ -195,13 +196,13 @@ def document_hashes(
 
 
 def _files_of(pieces: Sequence[BatchPiece], counts: Sequence[int]) -> np.ndarray:
-    """Return the index (int32) of each document's piece, given each record's documents."""
+    """Return, for each document, the index (int32) of the piece that contains its record."""
     by_record = np.repeat(np.arange(len(pieces), dtype=np.int32), [len(p.items) for p in pieces])
     return np.repeat(by_record, counts)
 
 
 def add_raw_heads(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResult:
-    """Return a result with the column RAW_HEAD: the first bytes of quarantined records.
+    """Return a result with the column RAW_HEAD, the first bytes of quarantined records.
 
     Args:
         verdict: The result for some of the records; it is returned unchanged if no record is

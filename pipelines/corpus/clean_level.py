@@ -7,11 +7,11 @@ from shards.commands.spelling import expected
 from shards.errors import UserError
 
 LEVELS = (NONE, WHITESPACE, REPAIR) = ("none", "whitespace", "repair")
-"""The levels, from none to all; each level includes the ones before it."""
+"""The levels in ascending order; each level includes the levels before it."""
 
 
 def parse_levels(specs: Sequence[str]) -> Mapping[str, str]:
-    """Return the levels that --clean sets, by the name of an input; "" stands for all others.
+    """Return the levels that --clean sets, by the name of an input; "" stands for all other inputs.
 
     Raises:
         UserError: A level is unknown, or an input has two levels.
@@ -49,5 +49,5 @@ def given_level(specs: Sequence[str], source: str) -> str:
 
 
 def level_of(document: Document, given: str) -> str:
-    """Return the level for a document: that of --clean, of the document itself, or REPAIR."""
+    """Return the level that --clean or else the document sets; REPAIR if neither sets one."""
     return given or document.clean or REPAIR

@@ -20,7 +20,7 @@ CORPUS_CODE = "code of the corpus"
 """The key of the hash among the options of a dataset; an option cannot have this name."""
 
 USER_CODE = "code"
-"""The key, in an option that names users' code, of the hashes of its modules."""
+"""The key of the modules' hashes in an option that names users' code."""
 
 _PACKAGE = "pipelines"
 _INSTALLED = {"site-packages", "dist-packages"}
@@ -107,7 +107,7 @@ def _belongs(module: str, corpus: str, root: Path) -> bool:
 
 
 def _imports(module: str, path: Path, source: bytes) -> Iterator[str]:
-    """Yield the names of modules that a module may import, and of the packages that contain it."""
+    """Yield the names of modules that a module may import, and of its parent packages."""
     parts = module.split(".")
     package = parts if path.name == "__init__.py" else parts[:-1]
     for node in ast.walk(ast.parse(source, str(path))):

@@ -1,7 +1,7 @@
 """Documents, which a corpus makes of records, and the error that rejects a record.
 
-A *record* is an object or row of an input file; a *document* is a text made of it. A record may
-have several documents, which are numbered by their ordinal.
+A *record* is an object or row of an input file; a *document* is a text that is made from it. A
+record may have several documents, which are numbered by their ordinal.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,8 @@ class Document:
     prompt: str = ""
     """A text that precedes the text and carries no loss."""
     clean: str = ""
-    """The level of cleaning unless --clean sets one: none, whitespace or repair; "": repair."""
+    """The level of cleaning (none, whitespace or repair) unless --clean sets one; "" means
+    repair."""
 
 
 class Rejected(Exception):

@@ -19,7 +19,7 @@ def required_text(record: Mapping[str, Any], name: str) -> str:
 
 
 def optional_text(record: Mapping[str, Any], name: str) -> str:
-    """Return the string in a field, or the UTF-8 text of its bytes; "" if it is missing or null.
+    """Return a field's string, or the UTF-8 text of its bytes; "" if the field is missing or null.
 
     Raises:
         Rejected: The field is not text.
@@ -29,7 +29,7 @@ def optional_text(record: Mapping[str, Any], name: str) -> str:
 
 
 def checked_text(value: Any, name: str) -> str:
-    """Return the value of a field that should be text: a string, or UTF-8 as bytes.
+    """Return the text of a field that should contain a string, or UTF-8 as bytes.
 
     Raises:
         Rejected: The value is not text.
@@ -52,7 +52,7 @@ def joined_text(value: Any, name: str) -> str:
 
 
 def value_at(record: Mapping[str, Any], path: str, absent: Any = None) -> Any:
-    """Return the value of a field; in a list of objects, the values of the field in each object.
+    """Return the value of a field or, if the field is in a list of objects, a list of its values.
 
     Args:
         record: The fields of the record.

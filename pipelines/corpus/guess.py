@@ -1,9 +1,9 @@
-"""Guesses the corpus of some records by reading them with each corpus.
+"""Guesses which corpus can read some records by trying each corpus.
 
-A field *shapes* the text if the record without it is rejected or has another text; a field is
-*kept* if a column of the document contains its value. The more fields a corpus uses, the better it
-fits. If only one field shapes the texts of a corpus, it ranks above pipelines.text only if it keeps
-several fields or the path contains its name.
+A field *shapes* the text if the record without the field is rejected or has a different text; a
+field is *kept* if a column of the document contains its value. The more fields a corpus uses, the
+better it fits. If only one field shapes the texts of a corpus, the corpus ranks above
+pipelines.text only if it keeps several fields or the path contains its name.
 """
 
 from collections import Counter
@@ -19,7 +19,8 @@ from pipelines.read.record import Record
 from pipelines.read.value import as_text
 
 RECORDS_READ, RECORDS_TAKEN_APART = 400, 20
-"""The number of records to read with each corpus, and of those to also read without each field."""
+"""The number of records to read with each corpus, and how many of these to also read with each
+field removed."""
 
 MAX_TEXTS = 100
 
@@ -35,9 +36,9 @@ class Guess:
     corpus: str
     options: Options
     tried: int
-    """The number of records."""
+    """The number of records on which the corpus was tried."""
     read: int
-    """The number of records that have a text."""
+    """The number of records from which the corpus makes a text."""
     shaping: tuple[str, ...]
     """The fields that the texts depend on."""
     kept: tuple[str, ...]
@@ -47,7 +48,7 @@ class Guess:
     rejected: Mapping[str, int] = field(default_factory=dict)
     """The number of records that the corpus quarantines, by reason."""
     texts: tuple[str, ...] = field(default=(), repr=False)
-    """The first texts."""
+    """The first texts that the corpus makes."""
 
     @property
     def spec(self) -> CorpusSpec:
@@ -60,13 +61,13 @@ def guess_corpora(
 ) -> list[Guess]:
     """Return the corpora that can read most of the records, the best first.
 
-    If there is none, return pipelines.text, provided that it can read some.
+    If no corpus can, return pipelines.text, provided that it can read some records.
 
     Args:
         records: The first records of the input.
         forms: The formats of the files.
-        text_field: The field with the text, for pipelines.text.
-        path: The path of the input; a corpus whose name it contains ranks higher.
+        text_field: The field that contains the text, for pipelines.text.
+        path: The path of the input; a corpus whose name is in the path ranks higher.
     """
     found = []
     for corpus in CORPORA:

@@ -13,15 +13,15 @@ _COUNTED = QUARANTINE_REASONS - TRUNCATED
 
 @dataclass(frozen=True, slots=True)
 class InputCounts:
-    """The counts so far for files of one source, by path."""
+    """The counts so far for the files of one source, by path."""
 
     unsampled: Counter[str] = field(default_factory=Counter)
     """The number of records that --sample leaves out."""
     bytes: Counter[str] = field(default_factory=Counter)
-    """The approximate size of the other records in bytes."""
+    """The approximate size, in bytes, of the records that --sample chooses."""
     unread_bytes: Counter[str] = field(default_factory=Counter)
-    """The approximate size of the records that cannot be read, without the ends of cut-off
-    files."""
+    """The approximate size, in bytes, of the records that cannot be read; the cut-off end of a file
+    counts as no record."""
 
     def add(self, pieces: Sequence[BatchPiece], verdicts: Iterable[FilterResult]) -> None:
         """Add records that --sample has chosen.
@@ -40,7 +40,7 @@ class InputCounts:
                 self.unread_bytes[path] += sum(sizes)
 
     def of(self, path: str) -> dict[str, int]:
-        """Return the counts of one file, by name."""
+        """Return the counts of one file, by the name of the count."""
         return {each.name: getattr(self, each.name)[path] for each in fields(self)}
 
 

@@ -27,13 +27,13 @@ def options_of_call(
     module: str,
     runner_flags: Sequence[str] = (),
 ) -> OptionsType:
-    """Return the options for the keywords of a call.
+    """Return the options that the keywords of a call set.
 
     Args:
         options_class: The class of the corpus's options.
         values: The values, by the name of an option or of a flag of Beam. A value has the type of
             the option, or is the text that its flag takes. None means the default; a list stands
-            for several values, a mapping for several NAME=VALUE.
+            for several values, and a mapping stands for several NAME=VALUE.
         module: The module of the corpus, for messages.
         runner_flags: Flags that only Beam's runner knows.
 
@@ -48,7 +48,7 @@ def options_of_call(
 
 
 def _words(name: str, value: Any, known: Mapping[str, "Field[Any]"]) -> Iterator[str]:
-    """Yield the words of a command line for a value; no words for a default."""
+    """Yield the words of a command line that set a value; no words if the value is the default."""
     default = known[name].default if name in known else MISSING
     if value is None or (type(value) is type(default) and value == default):
         return

@@ -1,4 +1,4 @@
-"""The languages that a run can identify: the labels of fastText's lid.176 or of another model."""
+"""The languages that a run can identify, as labels of fastText's lid.176 or of a given model."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -18,7 +18,8 @@ _LABELS = """
     yue zh
 """
 LANGUAGES = frozenset(_LABELS.split())
-"""The labels of lid.176: the ISO 639-1 code of a language, or its 639-3 code if it has none."""
+"""The labels of lid.176: the ISO 639-1 code of a language, or the 639-3 code of a language that has
+no 639-1 code."""
 
 _OTHER_NAMES = {
     "arabic": "ar",
@@ -62,7 +63,7 @@ _PLAIN = {
     for label, _, codes in (entry.partition(":") for entry in _ISO_639_3.split())
     for code in codes.split(",")
 }
-"""The label of lid.176 for each ISO 639-3 code that differs from it."""
+"""The label of lid.176 for each ISO 639-3 code that differs from the label."""
 
 _MAX_NAMED = 5
 
@@ -70,7 +71,7 @@ _MAX_NAMED = 5
 def parse_languages(
     codes: Iterable[str], labels: Collection[str] | None = LANGUAGES
 ) -> frozenset[str]:
-    """Return the set of language codes, if all are labels of the model.
+    """Check that all language codes are labels of the model, and return the set of codes.
 
     Args:
         codes: The codes, as the user wrote them.
@@ -93,7 +94,7 @@ def parse_languages(
 
 
 def plain_code(label: str) -> str:
-    """Return the label of lid.176 for the language of another model's label.
+    """Return the label of lid.176 for the language of a label of any model.
 
     zho_Hans, cmn_Hani and zh-CN become zh. A label whose language lid.176 does not know is returned
     unchanged.

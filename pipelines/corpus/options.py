@@ -1,8 +1,9 @@
-"""The options of a run, each written once: type, default, meaning, and the bytes that it affects.
+"""The options of a run, each defined once with type, default, meaning and the bytes it affects.
 
-An option affects the bytes of segments, or only those of the dataset made of them, or no bytes but
-how the work is done. The first two kinds are *semantic*: the manifest records them, and a dataset
-is never continued with other values. The third kind is *operational*.
+An option affects the bytes of segments, or only those of the dataset that is made from the
+segments, or no bytes but how the work is done. The first two kinds are *semantic*: the manifest
+records them, and a dataset is never continued with different values. The third kind is
+*operational*.
 """
 
 import argparse
@@ -65,10 +66,10 @@ def option(
 
     Args:
         default: The default value.
-        help: One or two sentences for `--help`, with the unit; "": the text below the field.
+        help: One or two sentences for `--help`, with the unit; "" means the text below the field.
         affects: The bytes that the option affects: SEGMENTS, DATASET or NOTHING.
         omit_default: Whether the manifest leaves the option out if it has its default, so that
-            datasets from before there was this option are still continued.
+            datasets that are older than the option can still be continued.
         group: The title above the option in `--help`, as in `shards.commands.flags.option`.
         argument: Further arguments of argparse's add_argument.
     """
@@ -77,7 +78,7 @@ def option(
 
 
 def count_or_auto(text: str) -> int | str:
-    """Return a whole number of at least 0, or "auto"."""
+    """Parse a whole number of at least 0, or "auto"."""
     if text == "auto":
         return text
     try:
@@ -265,7 +266,7 @@ class Options(Command):
         Args:
             words: The command line.
             program: The name of the command.
-            place: The place for flags that only the runner knows, for messages.
+            place: Where to write flags that only the runner knows, for messages.
 
         Raises:
             UserError: A value is invalid, or a flag is unknown to the corpus and to Beam.
@@ -306,7 +307,8 @@ def semantic_options(
 
     Args:
         options: The options.
-        fingerprints: Values that replace options: for paths, the fingerprints of their files.
+        fingerprints: Values that replace those of options: if an option names files, the
+            fingerprints of the files.
         affects: The kinds of options to return: SEGMENTS, DATASET or both.
     """
     chosen = {

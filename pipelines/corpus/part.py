@@ -32,7 +32,7 @@ def is_share(part: Sequence[str]) -> bool:
 
 
 def corpus_fraction(part: Sequence[str]) -> float:
-    """Return the fraction of the corpus in some shares, which may overlap; 1 without shares."""
+    """Return the fraction of the corpus that --part names; 1 for a whole run and for MERGE."""
     shares = map(share_bounds, part) if is_share(part) else [(Fraction(0), Fraction(1))]
     return min(1.0, float(sum(high - low for low, high in shares)))
 

@@ -3,7 +3,8 @@
     batches ─▶ ToRows ─▶ beam.Row(text=…, language=…, url=…) ─▶ FromRows ─▶ batches
 
 A row that keeps the identity columns remains the same document. FromRows gives any other row an
-identity that is a hash of the row, so the identity does not depend on where or when rows are made.
+identity that is a hash of the row, so the identity does not depend on where or when the row is
+made.
 """
 
 import json
@@ -102,8 +103,8 @@ class ToRows(beam.PTransform[PCollection[pa.RecordBatch], PCollection[Any]]):
 
     def expand(self, batches: PCollection[pa.RecordBatch]) -> PCollection[Any]:
         """Return the rows of the batches."""
-        # Values are null if a document did not reach a step or its corpus gives none. Beam would
-        # turn `str | None` into a field that engines in Java cannot read.
+        # A value is null if the document did not reach a step or its corpus gives no value. Beam
+        # would turn `str | None` into a field that engines in Java cannot read.
         fields: list[tuple[str, Any]] = [
             (name, kind if name in _USUAL else Optional[kind])  # noqa: UP045 - see above
             for name, kind in self._fields.items()
@@ -126,10 +127,10 @@ def _rows_of(batch: pa.RecordBatch, *, names: Sequence[str]) -> Iterator[Any]:
 
 
 class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
-    """Makes batches from rows with a schema and a field `text`; other fields become columns.
+    """Makes batches from rows with a schema and a field `text`; all fields become columns.
 
-    Rows with all identity columns keep their identity. Other rows get a hash of the fields in `id`
-    as their identity or, without `id`, a hash of the whole row.
+    Rows with all identity columns keep their identity. The identity of any other row is a hash of
+    the fields in `id` or, if `id` is empty, of the whole row.
     """
 
     def __init__(
@@ -143,9 +144,9 @@ class FromRows(beam.PTransform[PCollection[Any], PCollection[pa.RecordBatch]]):
         """Create the transform.
 
         Args:
-            source: The source of rows that name none; each source has its own shards.
-            id: The field or fields that identify a row, such as "url". Without them, equal rows
-                have the same identity.
+            source: The source of rows that do not name a source; each source has separate shards.
+            id: The field or fields that identify a row, such as "url". If none is given, rows that
+                are equal have the same identity.
             group: The field whose values divide the account into groups.
             seed: The seed of order and validation, as for ReadCorpus.
         """
@@ -184,7 +185,7 @@ def _size(row: Any) -> int:
 
 
 def _types_of(element: Any) -> dict[str, pa.DataType]:
-    """Return the columns for the element type of a collection of rows."""
+    """Return the types of the columns for the element type of a collection of rows."""
     row_type = beam.RowTypeConstraint.from_user_type(element)
     if row_type is None and isinstance(element, beam.RowTypeConstraint):
         row_type = element
@@ -225,7 +226,7 @@ def _check_names(types: Mapping[str, pa.DataType]) -> None:
 
 
 def _plain(kind: Any) -> type | None:
-    """Return str, int, float or bool for the type of a field, which may be nullable; else None."""
+    """Return str, int, float or bool for the type of a field, nullable or not; else None."""
     options = [option for option in _union(kind) if option is not type(None)]
     if len(options) != 1:
         return None
@@ -249,17 +250,18 @@ class RowBatcher:
     """Makes batches of rows; which rows share a batch does not affect the documents."""
 
     source: str
-    """The source of rows that name none."""
+    """The source of rows that do not name a source."""
     id: tuple[str, ...]
-    """The fields that identify a row; empty: all fields."""
+    """The fields that identify a row; if this is empty, all fields do."""
     group: str
-    """The field whose values divide the account into groups; "": the column group, if any."""
+    """The field whose values divide the account into groups; "" means the column group, if there is
+    one."""
     seed: int
     types: Mapping[str, pa.DataType] = field(default_factory=dict)
-    """The columns of the rows."""
+    """The types of the columns, by name."""
 
     def batches(self, rows: Sequence[Any]) -> list[pa.RecordBatch]:
-        """Return a list with the batch of some rows; it is empty if there are no rows."""
+        """Return a list with one batch of the rows, or an empty list if there are no rows."""
         values = [tuple(getattr(row, name) for name in self.types) for row in rows]
         return [self._batch(values)] if values else []
 
@@ -342,7 +344,7 @@ def _position(values: Sequence[Any]) -> int:
 
 
 def _complete(columns: Mapping[str, Any], group: str, num: int) -> dict[str, Any]:
-    """Return columns, completed with those of DOCUMENT_SCHEMA that rows may leave out."""
+    """Add the columns of DOCUMENT_SCHEMA that rows may leave out, and return all columns."""
     empty = pa.repeat(pa.scalar("", pa.large_string()), num)
     prompt = pc.fill_null(columns.get("prompt", empty), "")
     by = columns[group].cast(pa.large_string()) if group else columns.get("group", empty)

@@ -2,8 +2,8 @@
 
 A run reads one corpus or several. With `--input zh=/data/wudao --input en=pile:/data/pile`
 pipelines.wudao reads the second input as pipelines.pile would, with the options that all corpora
-share; the pile's other options have their defaults. The name of a user's corpus is its module:
-`--input zh=my.notes:/data/notes`.
+share; the remaining options of the pile have their defaults. The name of a user's corpus is its
+module: `--input zh=my.notes:/data/notes`.
 """
 
 import logging
@@ -39,7 +39,7 @@ _OF_CORPUS = re.compile(
 """Matches NAME=CORPUS:PATH."""
 
 CORPUS_MODULE = "module of the corpus"
-"""The key, next to the options of a source's corpus, of a module outside this package."""
+"""The key under which the options of a source's corpus record a module outside this package."""
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ class Corpus:
             return dict(self._with_options(self.spec.provenance))
 
     def _with_options(self, value: Any) -> Any:
-        """Return a value of the description, which may be a function of the options."""
+        """Return a value of the description; if it is a function, call it with the options."""
         return value(self.options) if callable(value) else value
 
     def reader(self, split: FileSplit, *, all_columns: bool = False) -> RecordReader:
@@ -82,12 +82,12 @@ class Corpus:
         return open_reader(split, replace(self.input_format, all_columns=all_columns))
 
     def code(self) -> dict[str, str]:
-        """Return the hash of a user's corpus module, as recorded next to options; {} for ours."""
+        """Return the entry for the hash of a user's corpus; {} for a corpus of this package."""
         code = code_hash(self.module)
         return {CORPUS_CODE: code} if code else {}
 
     def specific_options(self) -> dict[str, Any]:
-        """Return the options that only this corpus has and that affect bytes, with its code."""
+        """Return the options that only this corpus has and that affect bytes, and a code hash."""
         shared = {field.name for field in fields(Options)}
         chosen = semantic_options(self.options, {}, affects=(SEGMENTS,))
         specific = {name: value for name, value in chosen.items() if name not in shared}
@@ -107,12 +107,12 @@ def _read(
 
 
 def list_corpus_files(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
-    """Return a listing of all inputs, which all can be read, and the corpus of each source.
+    """Check that all inputs can be read; return their listing and the corpus of each source.
 
     Raises:
         UserError: An input does not exist, two inputs have the same name, or a corpus is unknown;
-            or a file cannot be read, unless --skip-unreadable is given and the source has other
-            files.
+            or a file cannot be read, unless --skip-unreadable is given and the source has files
+            that can be read.
     """
     inputs, corpora = corpus_inputs(module, options)
     listing = inputs.list_files(growing=False)
@@ -125,7 +125,7 @@ def list_corpus_files(module: str, options: Options) -> tuple[Listing, dict[str,
 
 
 def without_broken(listing: Listing, corpora: Mapping[str, Corpus]) -> Listing:
-    """Return a listing that refuses files in another format, and tables without a footer."""
+    """Return a listing in which files in a wrong format and tables without a footer are refused."""
     refused = dict(listing.refused)
     for file in listing.files:
         try:
@@ -137,7 +137,7 @@ def without_broken(listing: Listing, corpora: Mapping[str, Corpus]) -> Listing:
 
 
 def _check_readable(listing: Listing, options: Options) -> None:
-    """Check that all files can be read or, with --skip-unreadable, some file of each source."""
+    """Check that all files can be read or, with --skip-unreadable, at least one of each source."""
     if not options.skip_unreadable:
         listing.check(", or give --skip-unreadable to continue without it")
     left = {file.source for file in listing.files}
@@ -154,7 +154,7 @@ def _check_readable(listing: Listing, options: Options) -> None:
 def _log_large_array(
     files: Sequence[InputFile], corpora: Mapping[str, Corpus], options: Options
 ) -> None:
-    """Log if one of several workers will read most of the input, since an array is one split."""
+    """Log that a single worker will read most of the input, if that is one JSON array."""
     total = sum(file.bytes for file in files)
     least = max(options.split_bytes, total // 2)
     for file in files if options.workers != 1 else ():
@@ -175,7 +175,7 @@ def input_specs(options: Options) -> list[str]:
 
 @dataclass(frozen=True)
 class CorpusInputs:
-    """The inputs of a run by corpus; new files may arrive in them."""
+    """The inputs of a run by corpus; new files may be added to the inputs."""
 
     groups: Sequence[tuple[Corpus, Sequence[str]]]
     """Each corpus with its inputs, as PATH or NAME=PATH."""
@@ -201,7 +201,7 @@ class CorpusInputs:
 
 
 def corpus_inputs(module: str, options: Options) -> tuple[CorpusInputs, dict[str, Corpus]]:
-    """Return the inputs of a run, and the corpus of each source; files are not looked for.
+    """Return the inputs of a run, and the corpus of each source, but do not list files.
 
     Raises:
         UserError: Two inputs have the same name, only some have names, or a corpus is unknown.
@@ -225,7 +225,7 @@ def _groups(module: str, options: Options) -> list[tuple[Corpus, list[str]]]:
 
 
 def other_corpora(corpora: Mapping[str, Corpus], corpus: Corpus) -> dict[str, Any]:
-    """Return the manifest's entry for the sources whose corpus is not the run's; {} if none."""
+    """Return the manifest's entry for sources that do not have the run's corpus; {} if all do."""
     entries = {
         source: {"corpus": other.spec.name, **_module_of(other), **other.specific_options()}
         for source, other in corpora.items()
@@ -250,7 +250,7 @@ def _module_of(corpus: Corpus) -> dict[str, str]:
 
 
 def _by_corpus(specs: Sequence[str]) -> tuple[list[str], dict[str, list[str]]]:
-    """Return the inputs of the run's corpus, and those of other corpora by corpus."""
+    """Return the inputs of the run's corpus, and those of all other corpora, by corpus."""
     own: list[str] = []
     others: dict[str, list[str]] = {}
     for spec in specs:

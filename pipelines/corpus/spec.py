@@ -29,7 +29,7 @@ CORPORA = (
 
 @dataclass(frozen=True, kw_only=True)
 class CorpusSpec:
-    """Describes a corpus; the module of the corpus holds it as CORPUS.
+    """Describes a corpus; the module of the corpus assigns the description to CORPUS.
 
     Workers import the module by its name, so the description is never pickled.
     """
@@ -47,29 +47,29 @@ class CorpusSpec:
     """The class of the corpus's options, with its defaults."""
 
     input_format: InputFormat | Callable[[Any], InputFormat]
-    """The format of the files, or a function that returns it for given options."""
+    """The format of the files, or a function of the options that returns the format."""
 
     provenance: Mapping[str, pa.DataType] | Callable[[Any], Mapping[str, pa.DataType]]
-    """The columns that `documents` fills and that every document keeps, or a function that returns
-    them for given options."""
+    """The columns that `documents` fills and that every document keeps, or a function of the
+    options that returns these columns."""
 
     documents: Callable[[Mapping[str, Any], Any], Sequence[Document]]
     """The function that returns the documents of a record, at least one. It raises Rejected for a
     malformed record."""
 
     group: str = ""
-    """The column of provenance whose values divide the account into groups; "": no groups."""
+    """The column of provenance whose values divide the account into groups; "" means no groups."""
 
     named_fields: Callable[[Any], Mapping[str, str]] = lambda _: {}
-    """A function that returns the fields, other than that of the text, that given options name,
-    each with the flag and value that name it. A run stops at once if none of the first records has
-    such a field."""
+    """A function of the options that returns the fields that they name, except that of the text,
+    each with the flag and value that name the field. A run stops at once if none of the first
+    records has such a field."""
 
     sample: Path | None = None
-    """The built-in input, a folder or a glob; None if there is none."""
+    """The bundled input, a folder or a glob; None if there is none."""
 
     sample_tokenizer: str = f"sentencepiece:{SAMPLE / 'sample.model'}"
-    """The tokenizer for the built-in input."""
+    """The tokenizer for the bundled input."""
 
 
 def text_columns(*names: str) -> Mapping[str, pa.DataType]:
@@ -92,7 +92,7 @@ def load_spec(module: str) -> CorpusSpec:
 
 
 def find_corpus(name: str, *, where: str) -> str:
-    """Return the module of the corpus with a name.
+    """Return the module of the corpus that a name stands for.
 
     Args:
         name: The name of a corpus of this package, of a corpus that an installed package provides
@@ -124,7 +124,7 @@ def corpus_names() -> list[str]:
 
 
 def is_module(name: str, *, what: str = "corpus") -> bool:
-    """Return whether a module exists; the packages that contain it are imported.
+    """Import the packages that contain a module, and return whether the module exists.
 
     Args:
         name: The name of the module.

@@ -26,7 +26,7 @@ _EXCERPT, _TEXT = 240, 30
 """The maximum number of characters to show of a record, and of a text inside it."""
 
 _RECORDS = 100
-"""The number of records whose fields are inspected."""
+"""The maximum number of records whose fields are inspected."""
 
 _MEANINGS = {
     "bad-json": "they contain no JSON object",
@@ -49,7 +49,7 @@ class UnreadableSource:
     reasons: Counter[str] = field(default_factory=Counter)
     """The number of records by reason."""
     bytes: int = 0
-    """The approximate size of the records."""
+    """The approximate size of the records in bytes."""
     _example: Record | Damage | None = None
     _needed: Counter[str] = field(default_factory=Counter)
     """The number of records that were rejected because of each field."""
@@ -61,7 +61,7 @@ class UnreadableSource:
         return self.reasons.total()
 
     def add(self, path: str, item: Record | Damage, reason: str) -> None:
-        """Count a record, and keep it for its fields."""
+        """Count a record, and keep the first records so that their fields can be inspected."""
         if path not in self.paths:
             self.paths.append(path)
         self.reasons[reason] += 1
@@ -78,7 +78,7 @@ class UnreadableSource:
 
     @cached_property
     def _fields(self) -> list[Field]:
-        """The fields of the records, sorted: texts first, then frequent ones, then long ones."""
+        """The fields of the records: texts first, sorted by frequency and then by length."""
 
         def rank(field: Field) -> tuple[bool, float, float, str]:
             return field.types[0] != "text", -field.present, -field.chars, field.name
@@ -89,7 +89,7 @@ class UnreadableSource:
         """Return the error for the source.
 
         Args:
-            whole: Whether these are all records of the source.
+            whole: Whether the collected records are all records of the source.
         """
         reason, item = self._first
         others = len(self.paths) - 1
@@ -132,7 +132,7 @@ class UnreadableSource:
         return f"these records are {reason}: {_MEANINGS.get(reason, 'see docs/evidence.md')}"
 
     def _mismatch(self) -> str:
-        """Return the field that the options name, and the fields that the records have."""
+        """Return words on the field that the corpus needs and the fields that the records have."""
         have = f"these records have {listed([field.name for field in self._fields])}"
         needed = self._most_needed()
         name = self.corpus.spec.name
@@ -173,7 +173,7 @@ class UnreadableSource:
         )
 
     def _corpus_of_them(self, texts: Sequence[str]) -> str:
-        """Return the command of another corpus that reads these records; "" if none does."""
+        """Return a clause on the corpus whose command reads these records; "" if none does."""
         form = Peek(self.paths[0], self.corpus.input_format).format
         found = guess_corpora(
             self._inspected, forms={form}, text_field="".join(texts[:1]), path=self.paths[0]
@@ -187,7 +187,7 @@ class UnreadableSource:
         return max(self._needed, key=lambda name: self._needed[name], default="")
 
     def _flag(self, needed: str) -> tuple[str, str]:
-        """Return the flag that names a field, and its value; "" and the field if no flag does."""
+        """Return the flag that names a field, and its value; if no flag does, "" and the field."""
         shared = {each.name for each in fields(Options)}
         options = self.corpus.options
         own = (each.name for each in fields(options) if each.name not in shared)
@@ -199,7 +199,7 @@ class UnreadableSource:
 
 
 def _may_be_text(field: Field) -> bool:
-    """Return whether a field may be that of the text: most records have it, with some text."""
+    """Return whether a field may contain the text: most records have the field, with some text."""
     is_entry = any(part.isdecimal() for part in field.name.split("."))
     return field.chars > 0 and field.present >= MIN_PRESENT and not is_entry
 
@@ -209,7 +209,7 @@ def _place(item: Record | Damage) -> str:
 
 
 def _excerpt(item: Record | Damage) -> str:
-    """Return a record on one line, shortened, with shortened texts."""
+    """Return a record on one line; the record and its texts are shortened."""
     if isinstance(item, Damage):
         head = item.head[: 4 * _EXCERPT]
         encoding = other_encoding(head) or "utf-8"

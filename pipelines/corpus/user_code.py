@@ -28,7 +28,7 @@ def load_user_code(spec: str, *, what: str) -> Any:
         what: The kind of object, for errors, such as "quality profile".
 
     Raises:
-        UserError: The text has another form, or the module cannot be imported or lacks the name.
+        UserError: The text is not of this form, or the module cannot be imported or lacks the name.
     """
     matched = _SPEC.fullmatch(spec)
     if matched is None:
@@ -46,7 +46,7 @@ def load_user_code(spec: str, *, what: str) -> Any:
 
 
 def check_user_code(codes: dict[str, str], *, made: str) -> None:
-    """Check that the modules of a user have not changed since something was made with them.
+    """Check that a user's modules have not changed since a dataset or file was made with them.
 
     Args:
         codes: The hash of each module's code at that time.

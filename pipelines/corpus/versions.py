@@ -8,7 +8,7 @@ from pipelines.corpus.code import code_hash
 from pipelines.corpus.sources import Corpus
 
 STAGES_VERSION = 7
-"""The version of the stages; every change of this package that changes segments raises it."""
+"""The version of the stages; it is raised by every change of this package that affects segments."""
 
 
 def segment_versions(

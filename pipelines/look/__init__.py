@@ -1,1 +1,1 @@
-"""Inspects the files and records at a path, and names the command that reads them."""
+"""Inspects the files and records at a path, and names the command that reads the records."""

@@ -1,4 +1,4 @@
-"""The command `look`: inspects an input, and prints the command that makes a dataset of it.
+"""The command `look`: inspects an input, and prints the command that makes a dataset from it.
 
 It lists all files and reads only the beginnings of a few. It writes nothing.
 """
@@ -42,7 +42,7 @@ class Look(Command):
 
 
 def _inputs(paths: Sequence[str]) -> list[list[str]]:
-    """Return the paths of each input; all files together are one, as from an unquoted glob."""
+    """Return the paths of each input; all files, as from an unquoted glob, are one input."""
     inputs: dict[str, list[str]] = {}
     for path in paths:
         is_file = os.path.isfile(path)  # noqa: PTH113 - of any text

@@ -1,4 +1,4 @@
-"""Reads the first records of a file, and finds the reason if it cannot be read."""
+"""Reads the first records of a file, or finds the reason why the file cannot be read."""
 
 import re
 import shlex
@@ -20,10 +20,11 @@ from pipelines.read.value import text_of
 from shards.errors import UserError
 
 HEAD_BYTES, HEAD_RECORDS, HEAD_SECONDS = 1 << 20, 2000, 1.0
-"""The maximum number of decompressed bytes, of records and of seconds to inspect a file."""
+"""The maximum number of decompressed bytes, of records, and of seconds for the inspection of a
+file."""
 
 PLACES_SHOWN = 3
-"""The number of damaged places of a file whose position is shown."""
+"""The maximum number of damaged places of a file whose positions are shown."""
 
 _INPUT_FORMAT = InputFormat()
 _HTML = re.compile(rb"\s*(?:<!--.*?-->\s*)?<(?:!doctype html|html|head|body)\b", re.I | re.S)
@@ -54,9 +55,9 @@ class FileHead:
 
 
 def inspect_file(file: InputFile) -> FileHead:
-    """Return the findings about the beginning of a file, which include errors of reading.
+    """Return the findings about the beginning of a file, including any error in reading it.
 
-    Of a Parquet file, the footer and the beginning of the first row group are read.
+    For a Parquet file, the footer and the beginning of the first row group are read.
     """
     peek, form = Peek(file.path, _INPUT_FORMAT), ""
     try:
@@ -80,7 +81,7 @@ def inspect_file(file: InputFile) -> FileHead:
 
 
 def foreign(head: bytes) -> str:
-    """Return the format of a file that no reader reads, by its first bytes; "" if unknown."""
+    """Return the format of a file that no reader reads, by its first bytes; "" if it is unknown."""
     if head.startswith(b"WARC/"):
         return "a WARC or WET archive of Common Crawl; docs/own.md shows a corpus that reads it"
     if head.startswith(b"<doc id="):
@@ -143,7 +144,7 @@ def _hint(peek: Peek) -> str:
 
 
 def _conversion(text: bytes, path: str) -> str:
-    """Return advice on converting a file with such text to UTF-8; "" if the encoding is unknown."""
+    """Return advice on converting a file to UTF-8; "" if the encoding of `text` is unknown."""
     encoding = other_encoding(text)
     if not encoding:
         return ""

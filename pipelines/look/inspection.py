@@ -22,10 +22,12 @@ from shards.manifest import NAME
 from shards.storage.address import is_url
 
 MAX_HEADS = 8
-"""The number of files whose beginnings are read, over all kinds; at least one for each kind."""
+"""The maximum number of files whose beginnings are read; if there are more kinds of files, one file
+per kind is read."""
 
 _MIN_READ = 0.5
-"""The minimum share of a format's records that a corpus must read to be given its files."""
+"""The minimum share of a format's records that a corpus must read to be given the files of that
+format."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,7 +35,7 @@ class FileKind:
     """The files with one extension."""
 
     ending: str
-    """The extension, for example ".jsonl.zst"; "" for files without one."""
+    """The extension, for example ".jsonl.zst"; "" if the files have none."""
     num_files: int
     num_bytes: int
     heads: tuple[FileHead, ...] = ()
@@ -61,7 +63,8 @@ class Inspection:
     paths: tuple[str, ...]
     """The path, or several that are one input, as the user gave them."""
     kinds: tuple[FileKind, ...]
-    """The kinds of files: first those that are read, the largest first, then the others."""
+    """The kinds of files: first the kinds that are read, then the remaining kinds, each by
+    decreasing size."""
     is_dataset: bool = False
     """Whether the input is the folder of a dataset, which contains tokens instead of texts."""
     refused: dict[str, str] = field(default_factory=dict)
@@ -71,7 +74,7 @@ class Inspection:
     forms: tuple[str, ...] = ()
     """The formats whose records the suggested command reads, the most frequent first."""
     records: tuple[Record, ...] = field(default=(), repr=False)
-    """The first records of the inspected files in these formats."""
+    """The first records of the inspected files whose formats are in `forms`."""
     fields: tuple[Field, ...] = ()
     text_field: str = ""
     """The field that most resembles text; "" if no field does."""
@@ -80,11 +83,11 @@ class Inspection:
     languages: dict[str, float] = field(default_factory=dict)
     """The share of texts by language, the largest first; empty if no model is installed."""
     files: tuple[InputFile, ...] = field(default=(), repr=False)
-    """The files in these formats."""
+    """The files whose formats are in `forms`."""
 
     @property
     def path(self) -> str:
-        """The first path, and the number of the others."""
+        """The first path, and the number of the remaining paths."""
         more = len(self.paths) - 1
         return self.paths[0] + f" and {more:,} more" * (more > 0)
 
@@ -119,7 +122,7 @@ def inspect_input(*specs: str) -> Inspection:
         kinds=kinds,
         refused={file.path: why for file, why in listing.refused.items() if _counts(file, is_read)},
         remarks=tuple(_remarks(listing, is_read)),
-        # Without permission, Path.is_file raises.
+        # Path.is_file raises if permission is denied.
         is_dataset=not is_url(paths[0]) and os.path.isfile(f"{paths[0]}/{NAME}"),  # noqa: PTH113
     )
     return seen if seen.is_dataset else _with_records(seen, listing.files)
@@ -179,7 +182,7 @@ def _kinds(listing: Listing, is_read: Callable[[str], bool]) -> tuple[FileKind, 
 
 
 def _kind(ending: str, files: Sequence[InputFile], *, heads: int) -> FileKind:
-    """Return the kind of files with an extension; with `heads=0` a run on the folder skips them."""
+    """Return the kind of files that have an extension; if `heads` is 0, a run skips the files."""
     kind = FileKind(
         ending=ending, num_files=len(files), num_bytes=sum(file.bytes for file in files)
     )
@@ -195,12 +198,12 @@ def _kind(ending: str, files: Sequence[InputFile], *, heads: int) -> FileKind:
 
 
 def _counts(file: InputFile, is_read: Callable[[str], bool]) -> bool:
-    """Return whether an unreadable file or folder would be part of a run: a folder may be."""
+    """Return whether a run would include an unreadable file; a folder may contain such files."""
     return file.path.endswith("/") or is_read(file.relative)
 
 
 def _remarks(listing: Listing, is_read: Callable[[str], bool]) -> Iterator[str]:
-    """Yield the remarks that a run would log, except those on files that it does not read."""
+    """Yield the remarks that a run would log, except on files that the run does not read."""
     yield from left_out((), listing.hidden)
     yield from gaps((*listing.files, *listing.refused), searched=listing.searched)
     yield from copies(file for file in listing.files if is_read(file.relative))

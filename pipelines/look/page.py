@@ -19,7 +19,7 @@ from shards.commands.table import called
 from shards.storage.address import is_url
 
 COLUMNS = 96
-"""The maximum width of lines, except those with paths and commands."""
+"""The maximum width of lines that contain neither paths nor commands."""
 
 MAX_FIELDS, MAX_KINDS, MAX_REFUSED = 24, 10, 5
 _MIN_EXAMPLE = 20
@@ -28,10 +28,10 @@ _RARE = 0.02
 """The share of texts below which the suggested command leaves a language out."""
 
 MAX_REJECTED: float = Options().max_reject_rate
-"""The share of rejected records that stops a run."""
+"""The share of rejected records above which a run stops."""
 
 _IF_ALL = "more than --max-reject-rate allows; --plan samples all files"
-"""The end of remarks; the beginnings of files cannot show whether a run would stop."""
+"""The end of remarks, since the beginnings of files cannot show whether a run would stop."""
 
 FORMATS = {
     "json": "JSON array of objects",
@@ -98,7 +98,7 @@ def _what(kind: FileKind) -> str:
 
 
 def _faults(seen: Inspection) -> Iterator[str]:
-    """Yield the files and records that a run cannot read, and whether they would stop it."""
+    """Yield lines on the files and records that a run cannot read, and on whether these stop it."""
     faults = [fault for head in seen.heads for fault in _of_head(head)]
     faults += [f"{path} {why}" for path, why in [*seen.refused.items()][:MAX_REFUSED]]
     left = len(seen.refused) - MAX_REFUSED
@@ -218,7 +218,7 @@ def about(number: float) -> str:
 
 
 def example(text: str, room: int) -> str:
-    """Return a text for a table: on one line, cut to a width."""
+    """Return a text on one line, cut to a width, for use in a table."""
     return cut(visible_line(" ".join(text[: 8 * room].split())), room)
 
 
@@ -227,7 +227,7 @@ def _files(number: int) -> str:
 
 
 def command(seen: Inspection, guess: Guess) -> str:
-    """Return the command line that makes a dataset of an input with the options of a guess."""
+    """Return the command line that makes a dataset from an input with the options of a guess."""
     words = ["--input", *_inputs(seen, guess)]
     words += _own_flags(seen, guess)
     words += _language_flags(seen, guess)
@@ -251,7 +251,7 @@ def _language_flags(seen: Inspection, guess: Guess) -> Sequence[str]:
 
 
 def _inputs(seen: Inspection, guess: Guess) -> list[str]:
-    """Return the paths or, if the corpus would read other files of the folder, globs."""
+    """Return the paths, or globs if the corpus would not read exactly the chosen files."""
     patterns = guess.spec.pattern
     is_read = matcher((patterns,) if isinstance(patterns, str) else patterns)
     alone = all(kind.form in seen.forms for kind in seen.read_kinds)
@@ -265,7 +265,7 @@ def _inputs(seen: Inspection, guess: Guess) -> list[str]:
 
 
 def _glob(ending: str, relatives: Sequence[str]) -> str:
-    """Return a glob for files with an extension, or whose names have a common beginning."""
+    """Return a glob for files that have an extension, or whose names have a common beginning."""
     deep = "**/" * any("/" in relative for relative in relatives)
     names = [relative.rpartition("/")[2] for relative in relatives]
     start = "" if ending else common_start(names).rstrip("0123456789")

@@ -30,7 +30,8 @@ MAX_RECORDS = 131_072
 MAX_TOKENS = 32 << 20
 
 MAX_HELD_BYTES = 128 << 20
-"""The maximum bytes of texts and rejects, which stay in memory until a segment is closed."""
+"""The maximum number of bytes of texts and rejects, which stay in memory until a segment is
+closed."""
 
 
 class SegmentBuilder:
@@ -43,7 +44,7 @@ class SegmentBuilder:
         schema: pa.Schema = AUDIT,
         keep_texts: bool = False,
     ) -> None:
-        """Make a builder.
+        """Create a builder.
 
         Args:
             dedup: Whether to drop repeated texts of a file within a segment, and to write the files
@@ -83,9 +84,9 @@ class SegmentBuilder:
         )
 
     def add(self, kept: pa.RecordBatch, dropped: Iterable[FilterResult]) -> None:
-        """Add a judged batch: the documents that passed all steps, and the other rows.
+        """Add a judged batch: the documents that passed all steps, and the rows that did not.
 
-        Quarantined rows of batches with a column RAW_HEAD go to rejects/.
+        Quarantined rows are written to rejects/ if their batch has a column RAW_HEAD.
         """
         for verdict in dropped:
             if verdict.batch.num_rows:
@@ -123,7 +124,7 @@ class SegmentBuilder:
                 self.reject(row, reason=reason, raw=row[RAW_HEAD.name] or b"")
 
     def reject(self, row: Mapping[str, Any], *, reason: str, raw: bytes) -> None:
-        """Keep a record for rejects/: its place, the reason and its first bytes."""
+        """Keep the place, the first bytes and the reason of a record for rejects/."""
         place = {name: row[name] for name in ("order", PATH.name, "position", "length")}
         raw = raw[:WHOLE_BYTES]
         self._held_bytes += len(raw)
@@ -166,7 +167,7 @@ class SegmentBuilder:
         return segment
 
     def _sorted_documents(self) -> pa.Table:
-        """Return the documents sorted by order, with the start of each one's tokens."""
+        """Return the documents sorted by `order`, with the start of each document's tokens."""
         documents = pa.Table.from_batches(self._kept)
         lengths = documents["tokens"].to_numpy().astype(np.int64)
         starts = np.cumsum(lengths) - lengths
@@ -215,7 +216,7 @@ def _numbers(documents: pa.Table) -> np.ndarray:
 
 
 def _count_empty(documents: pa.Table) -> dict[str, int]:
-    """Return the number of documents without a value in a text column, by column, if any."""
+    """For each text column that lacks values, return the number of documents without one."""
     names = [field.name for field in documents.schema if pa.types.is_large_string(field.type)]
     counts = {
         name: documents.num_rows - pc.sum(pc.not_equal(documents[name], ""), min_count=0).as_py()

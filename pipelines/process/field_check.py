@@ -2,7 +2,8 @@
 
 Without this check a field that no record has would become an empty column, and a blocklist would
 block nothing, without any message. The field must be in one of the first records, since many fields
-are not in every record. Of several sources one must have the field; the log names the others.
+are not in every record. If there are several sources, one must have the field, and the log names
+those that do not.
 """
 
 from collections.abc import Sequence
@@ -38,7 +39,7 @@ class FieldCheck:
     needs_url: bool = False
     """Whether a blocklist is given, and no document has had a URL yet."""
     path: str = ""
-    """The first file."""
+    """The path of the first file."""
     records: int = 0
     """The number of records that were checked."""
     bytes: int = 0
@@ -123,8 +124,8 @@ def check_fields(found: Sequence[FieldCheck], *, known: frozenset[str]) -> list[
 
     Args:
         found: The check of each source.
-        known: The sources that the dataset already has. A few records of these may lack a field or,
-            with a blocklist, a URL.
+        known: The sources that the dataset already has. A few records of these sources may lack a
+            field or, if there is a blocklist, a URL.
 
     Returns:
         Warnings about fields that some sources lack.

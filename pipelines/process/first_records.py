@@ -2,15 +2,16 @@
 
 A wrong field, format or encoding makes every record of a source unreadable, and a run of hours
 would only count them. So each source is read until one of its records becomes a document, which may
-be dropped later; usually that is the first record. If none of MAX_RECORDS does, or of all records,
-the run ends with an error that names the fields of the records.
+be dropped later; usually the first record does. If none of the first MAX_RECORDS records does (or
+of all records, if there are fewer), the run ends with an error that names the fields of the
+records.
 
 Fields that options name, such as those of --provenance, must be in one of the first records too
 (field_check.py).
 
 Records are read in turn from LANES places of the source. A place is a group of its files, or a part
-of a file if there are fewer files. So a damaged beginning does not stop a run whose other text is
-good. If options allow a share of unreadable records, the processing counts them.
+of a file if there are fewer files than places. So a damaged beginning does not stop a run whose
+remaining text is good. If options allow a share of unreadable records, the processing counts them.
 """
 
 import itertools
@@ -41,10 +42,11 @@ from shards.errors import UserError
 _LOG = logging.getLogger("corpusmill")
 
 MAX_RECORDS = 1000
-"""The number of unreadable records of a source after which the run ends."""
+"""The number of records of a source after which its check ends, with an error if all are
+unreadable."""
 
 MAX_BYTES = 256 << 20
-"""Bytes of unreadable records after which the check of a source ends without an error."""
+"""The number of bytes of records after which the check of a source ends without an error."""
 
 MAX_FILES = 1000
 """The maximum number of files of a source that are checked, evenly spaced among all files."""
@@ -61,10 +63,11 @@ class FirstFiles:
     files: Sequence[InputFile]
     """The files of all sources, by source and path; at most MAX_FILES per source are read."""
     known: frozenset[str] = frozenset()
-    """The sources that the dataset already has: a few bad records of these do not end a run."""
+    """The sources that the dataset already has: a few bad records of these sources do not end a
+    run."""
 
     def unmapped(self, fingerprints: Mapping[str, Any]) -> "FirstFiles":
-        """Return the files without those sources whose first item an earlier run has finished.
+        """Return the files except those of sources whose first item an earlier run has finished.
 
         Args:
             fingerprints: The fingerprints that replace options which name paths.
@@ -85,7 +88,7 @@ def check_first_records(
 
     Raises:
         UserError: No record of a source can be read, a source lacks a field that an option names,
-            or a file has another format than expected. The message shows what the records have.
+            or a file has a different format than expected. The message shows what the records have.
     """
     chosen = [file for own in _by_source(first.files) for file in _spread(own)]
     for warning in call(_check_in_worker, replace(first, files=chosen)) if chosen else []:
@@ -111,7 +114,7 @@ def _is_mapped(files: Sequence[InputFile], job: Job, fingerprints: Mapping[str, 
 
 
 def _check_in_worker(first: FirstFiles) -> list[str]:
-    """Return the warnings about the first records; if a worker died here, processing finds it."""
+    """Return warnings about the first records, but none if a worker has died in this check."""
     return [] if ATTEMPT.deaths else check_sources(first)
 
 
@@ -143,7 +146,7 @@ def check_sources(first: FirstFiles) -> list[str]:
 
 
 def _odd_files(first: FirstFiles) -> Iterator[str]:
-    """Yield a warning for each source whose first file may hold other documents than are read.
+    """Yield a warning for each source whose first file seems to be cut into documents wrongly.
 
     Its lines may be parts of one text, or its only object may be a table stored by columns.
     """
@@ -168,21 +171,21 @@ def _may_be_unread(options: Options) -> bool:
 def _read_first(
     corpus: Corpus, files: Sequence[InputFile], found: UnreadableSource, wanted: FieldCheck
 ) -> bool:
-    """Read records of a source until one can be read and all requested fields were found.
+    """Read records of a source until one can be read and all requested fields are found.
 
-    At most MAX_RECORDS are read.
+    At most MAX_RECORDS records are read.
 
     Args:
         corpus: The corpus of the source.
         files: The files of the source, by path.
         found: Collects the records that cannot be read.
-        wanted: Collects the fields of the other records.
+        wanted: Collects the fields of the records that can be read.
 
     Returns:
         Whether a record can be read, or may be among those that were not checked.
 
     Raises:
-        UserError: A file has another format than expected, or code of the corpus fails.
+        UserError: A file has a different format than expected, or code of the corpus fails.
     """
     batcher = DocumentBatcher(corpus)
     is_read = False
@@ -200,14 +203,14 @@ def _read_first(
             return is_read
         if found.bytes + wanted.bytes >= MAX_BYTES:
             return True
-    # If there are more files, the others may have readable records.
+    # If files were left out, they may have readable records.
     return is_read or not found.records or len(files) >= MAX_FILES
 
 
 def _interleaved(
     corpus: Corpus, files: Sequence[InputFile]
 ) -> Iterator[tuple[FileSplit, Record | Damage]]:
-    """Yield records from LANES groups of the files, one from each group in turn."""
+    """Yield records from LANES places in the files, one from each place in turn."""
     edges = [lane * len(files) // LANES for lane in range(LANES + 1)]
     places: list[Iterator[FileSplit]] = (
         [_whole(corpus, files[start:end]) for start, end in itertools.pairwise(edges)]
@@ -232,7 +235,7 @@ def _whole(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
 
 
 def _cut(corpus: Corpus, files: Sequence[InputFile]) -> Iterator[FileSplit]:
-    """Yield the splits of fewer than LANES files, with at least LANES splits in all."""
+    """Yield the splits of fewer than LANES files, which have at least LANES splits in all."""
     parts = -(-LANES // len(files))
     for file in files:
         Peek(file.path, corpus.input_format).check()
@@ -243,7 +246,5 @@ def _items(
     corpus: Corpus, place: Iterator[FileSplit]
 ) -> Iterator[tuple[FileSplit, Record | Damage]]:
     for split in place:
-        for item in corpus.reader(
-            split, all_columns=True
-        ):  # whole, so that a message can name all fields
+        for item in corpus.reader(split, all_columns=True):  # so that a message can name all fields
             yield split, item

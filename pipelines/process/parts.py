@@ -1,9 +1,9 @@
 """Divides a run into parts, and finds out which parts are missing.
 
 All items are laid out in one line, each with a length in bytes. Share i/N is the i-th of N equal
-sections of this line, and contains the items whose middle is in it. These are neighbours, so that
-machines read mostly different files. A share depends only on the corpus and on N. Shares with
-different N cover the corpus together if their sections do.
+sections of this line, and contains the items whose middle is in it. These items are neighbours, so
+different machines read mostly different files. A share depends only on the corpus and on N. Shares
+with different N cover the corpus together if their sections do.
 """
 
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ def items_of_part(items: Sequence[ProcessItem], part: Sequence[str]) -> list[Pro
 
 
 def shares_for(items: Sequence[ProcessItem], missing: Sequence[ProcessItem]) -> str:
-    """Return the value of --part that covers the missing items and as few others as possible.
+    """Return the value of --part that covers the missing items and as few other items as possible.
 
     Args:
         items: All items of a corpus, in order.
@@ -67,7 +67,7 @@ def _unit(name: str) -> str:
 
 
 def _middles(items: Sequence[ProcessItem]) -> dict[str, Fraction]:
-    """Return where the middle of each item is in the line, from 0 to 1, by name."""
+    """Return the position of each item's middle in the line, from 0 to 1, by the item's name."""
     ends: dict[tuple[str, str], int] = {}
     for split in (split for item in items for split in item.splits):
         ends[split.name] = max(split.end, ends.get(split.name, 1))  # rows for tables
@@ -80,7 +80,7 @@ def _middles(items: Sequence[ProcessItem]) -> dict[str, Fraction]:
 
 
 def _length(item: ProcessItem, ends: Mapping[tuple[str, str], int]) -> Fraction:
-    """Return the number of bytes of an item, given where each file ends."""
+    """Return the number of bytes of an item, given the end of each file."""
     parts = (
         Fraction((split.end - split.start) * split.file_bytes, ends[split.name])
         for split in item.splits

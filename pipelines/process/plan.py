@@ -1,4 +1,4 @@
-"""Plans the items of ProcessSplits: the splits of all files."""
+"""Plans the items of ProcessSplits, which consist of the splits of all files."""
 
 import itertools
 import logging
@@ -36,7 +36,7 @@ class ProcessPlan:
     others: Sequence[ProcessItem] = ()
     """The items that other parts process."""
     failed: Mapping[InputFile, str] = field(default_factory=dict)
-    """The files of a watch that cannot be split, and why."""
+    """The files that a watch cannot split, with the reasons."""
 
 
 def plan_splits(
@@ -46,7 +46,7 @@ def plan_splits(
     *,
     there: Collection[str],
 ) -> ProcessPlan:
-    """Return the splits of its input files that a job processes.
+    """Return the items that a job processes, which consist of splits of its input files.
 
     Args:
         job: The values that all items share.
@@ -112,13 +112,13 @@ def split_items(
 def is_intact(
     job: Job, item: ProcessItem, record: ProcessRecord, sizes: Mapping[str, int] | None
 ) -> bool:
-    """Return whether an earlier job finished an item, and its files have not changed."""
+    """Return whether an earlier job finished an item whose files have not changed since."""
     merges = job.options.part == (MERGE,)
     return is_usable(
         item,
         record,
         job.work / "map",
-        # A merge ignores the files: on its machine they may have other modification times.
+        # A merge ignores the input files, whose modification times may differ on its machine.
         input_format=None if merges else job.corpora[item.source].input_format,
         sizes=sizes,
         cut=job.options.skip_unreadable or not job.options.watch,
@@ -185,7 +185,7 @@ def log_part(job: Job, plan: ProcessPlan, records: Iterable[ProcessRecord]) -> N
 def failed_files(
     records: Iterable[ProcessRecord], inputs: Iterable[InputFile]
 ) -> dict[InputFile, str]:
-    """Return the files with a failed split, and why it failed."""
+    """Return the files that have a failed split, with the reason of the failure."""
     why: dict[tuple[str, str], str] = {}
     for split in (split for record in records for split in record.splits):
         if split.failure:
@@ -196,7 +196,7 @@ def failed_files(
 def without_files(
     records: Iterable[ProcessRecord], left_out: Collection[tuple[str, str]]
 ) -> list[ProcessRecord]:
-    """Return records without the splits of some files, which have no segments."""
+    """Return records from which the splits of some files, which have no segments, are removed."""
     found = []
     for record in records:
         kept = tuple(split for split in record.splits if split.name not in left_out)
@@ -231,7 +231,7 @@ def forget_mapped(folder: AnyPath, inputs: Iterable[InputFile], names: Iterable[
         folder: The folder .work/map.
         inputs: The files.
         names: The names of the files' items. Records and segments of these files in earlier items,
-            with other packs, are deleted too.
+            which had different packs, are deleted too.
     """
     of_files, chosen = {file.name for file in inputs}, {*names}
     there = list_file_names(folder)
@@ -263,5 +263,5 @@ def _log_changes(
 
 
 def _max_deaths(splits: Sequence[FileSplit], options: Options) -> int:
-    """Return how many workers an item may kill; a watch tries each of its files separately."""
+    """Return how many workers an item may kill; more in a watch, which retries file by file."""
     return MAX_DEATHS * (1 + len(splits)) if options.watch else MAX_DEATHS

@@ -87,7 +87,7 @@ class ProcessItem:
 
     @property
     def size(self) -> int:
-        """The bytes of the splits; for tables, the rows."""
+        """The number of bytes in the splits; for Parquet files, the number of rows."""
         return sum(split.end - split.start for split in self.splits)
 
 
@@ -104,17 +104,18 @@ class SplitRecord:
     etag: str = ""
     crc32c: int
     unsampled: int = 0
-    """The records that --sample leaves out, which are not counted elsewhere."""
+    """The number of records that --sample leaves out, which are not counted elsewhere."""
     tokens: int = 0
-    """The tokens of its documents, without repeated texts of the same segment."""
+    """The number of tokens in the documents of the split, except repeated texts of the same
+    segment."""
     bytes: int = 0
-    """The approximate size of its records in the input."""
+    """The approximate size of the split's records in the input."""
     unread_bytes: int = 0
     """The approximate size of those records that cannot be read."""
     cut: str = ""
-    """Why an unknown number of records is missing at its end; "" if none is."""
+    """Why an unknown number of records is missing at the end; "" if none are missing."""
     failure: str = ""
-    """Why a watch leaves out the file for now; no segment contains any of it."""
+    """Why a watch leaves out the file for now; no segment contains a part of the file."""
 
     @classmethod
     def failed(cls, split: FileSplit, message: str) -> "SplitRecord":
@@ -128,7 +129,7 @@ class SplitRecord:
         Args:
             split: The split.
             reader: The reader of the split.
-            results: The fields with the amounts of the split.
+            results: The fields that contain the amounts of the split.
         """
         if reader.crc32c is None:
             raise RuntimeError(f"{split.path}: the reader ended before the split did")
@@ -160,7 +161,7 @@ class SplitRecord:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessRecord:
-    """The results of an item, in the last file that it writes."""
+    """The results of an item, which are written after all its other files."""
 
     splits: tuple[SplitRecord, ...]
     """The splits, in the order of the item."""
@@ -192,7 +193,7 @@ def record_names(
 
     Args:
         items: The splits of each item.
-        corpus: The corpus of their source.
+        corpus: The corpus of the items' source.
         versions: The versions that affect bytes.
         fingerprints: The fingerprints that replace options which name paths.
     """
@@ -223,7 +224,7 @@ def prepare_splits(job: Job) -> Callable[[ProcessItem], ProcessRecord]:
 
 
 class SplitProcessor:
-    """Processes items in one worker process; owns the models of the process."""
+    """Processes items in one worker process, and owns the models of the process."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
@@ -249,9 +250,9 @@ class SplitProcessor:
         """Write the segments of an item and return its record.
 
         In a watch a file that cannot be processed gets a record with the reason, because one file
-        must not stop the others. Errors about the output are not the file's fault. If a worker has
-        died at an item, or a watch cannot process several files, each file is processed separately
-        to find the bad one.
+        must not stop the run. Errors about the output are raised, because they are not the file's
+        fault. If a worker has died at an item, or a watch cannot process several files, each file
+        is processed separately to find the bad one.
         """
         try:
             if ATTEMPT.deaths:
@@ -276,7 +277,7 @@ class SplitProcessor:
             ATTEMPT.report_place(str(one))
             try:
                 self._check_deaths(one)
-                # Names that differ from those of the whole item, because Beam may still run an
+                # The names differ from those of the whole item, because Beam may still run an
                 # attempt that it considers lost.
                 parts.append(self._process_item(one, f"{item.name}-{number:05}"))
             except Exception as error:
@@ -298,14 +299,14 @@ class SplitProcessor:
         """Check that fewer than MAX_DEATHS workers of a watch have died at this file.
 
         Raises:
-            UserError: MAX_DEATHS have died, so the watch leaves out the file.
+            UserError: MAX_DEATHS workers have died, so the watch leaves out the file.
         """
         deaths = ATTEMPT.deaths.count(str(item))
         if self._job.options.watch and deaths >= MAX_DEATHS:
             raise UserError(f"{deaths} workers died one after the other at the {item}")
 
     def _process_item(self, item: ProcessItem, stem: str) -> ProcessRecord:
-        """Write the segments of an item, with names that begin with a stem; return its record."""
+        """Write an item's segments, with names that begin with `stem`; return the item's record."""
         started, clock = time.monotonic(), CpuClock()
         corpus = self._job.corpora[item.source]
         readers = [(split, corpus.reader(split)) for split in item.splits]
@@ -385,6 +386,6 @@ def _check_ends(splits: Iterable[SplitRecord]) -> None:
 
 
 def _failed(item: ProcessItem, error: Exception) -> ProcessRecord:
-    """Return the record of an item with one split that cannot be processed."""
+    """Return the record of an item whose only split cannot be processed."""
     message = str(error) if isinstance(error, UserError) else last_line(error)
     return ProcessRecord(splits=(SplitRecord.failed(item.splits[0], message),))

@@ -1,4 +1,4 @@
-"""The transform that reads a corpus as batches of documents, as its command does."""
+"""The transform that reads a corpus as batches of documents, as the corpus's command does."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
@@ -44,7 +44,7 @@ RESERVED_COLUMNS = frozenset({SOURCE.name, PATH.name, REASON.name, RAW_HEAD.name
 """The columns that transforms add, which a corpus must not have."""
 
 READING_OPTIONS = ("input", "sample", "seed", "split_bytes", "skip_unreadable")
-"""The options of all corpora that decide which records are read."""
+"""The options of all corpora that determine which records are read."""
 
 _SPLITS = "splits"
 
@@ -63,7 +63,7 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         input: str | PathLike[str] | Sequence[str | PathLike[str]] | Mapping[str, Any] = (),
         **options: Any,
     ) -> None:
-        """Find the files.
+        """List the files, and check that they can be read.
 
         Args:
             corpus: A corpus of this or another package ("wudao"), or the module of a corpus.

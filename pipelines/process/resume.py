@@ -21,11 +21,11 @@ def is_usable(
     sizes: Mapping[str, int] | None = None,
     cut: bool = True,
 ) -> bool:
-    """Return whether an earlier run finished an item, and its input files have not changed.
+    """Return whether an earlier run finished an item whose input files have not changed since.
 
-    A file with another modification time or etag is read again: if its bytes are the same (crc32c),
-    the file has not changed. Without `input_format`, only its name and size count, which are part
-    of the item's name. A failed split is processed again.
+    A file whose modification time or etag is different is read again; if its bytes are the same
+    (crc32c), the file has not changed. If `input_format` is None, only the name and size of the
+    file count, which are part of the item's name. A failed split is processed again.
 
     Args:
         item: The item.
@@ -62,7 +62,7 @@ def unchanged(file: FileSplit | InputFile, before: tuple[int, str] | None) -> bo
 def changed_versions(
     todo: Iterable[ProcessItem], versions: Mapping[str, str], records: Iterable[AnyPath]
 ) -> dict[str, int]:
-    """Return the versions that have changed since files were processed, and numbers of segments.
+    """Return, for each version that has changed, how many segments the old version made.
 
     Args:
         todo: The items that have to run again.
@@ -74,7 +74,7 @@ def changed_versions(
     for path in records if unfinished else ():
         try:
             record = read_record(ProcessRecord, path)
-        except DamageError:  # another version wrote it in another format
+        except DamageError:  # a different version wrote it in a different format
             continue
         of_these = any(_range(split) in unfinished for split in record.splits)
         if of_these and record.versions != versions:

@@ -18,7 +18,8 @@ from pipelines.read.stream import ByteStream, StreamFile, skip_rest, stream_of, 
 from shards.errors import UserError
 
 _FILE = b"ARROW1\0\0"
-"""The first bytes of the file format, which has a footer; the stream format has none of them."""
+"""The first bytes of a file in the file format, which has a footer; the stream format lacks
+them."""
 
 
 class ArrowReader(StreamReader):
@@ -67,7 +68,7 @@ def open_arrow(file: io.BufferedReader, path: str) -> pa.RecordBatchReader:
         file.read(len(_FILE))
     try:
         batches = pa.ipc.open_stream(file)
-        _ = batches.schema.names  # as text: a name may contain any bytes
+        _ = batches.schema.names  # decodes the names, which may contain any bytes
         return batches
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         reason = " ".join(str(error).split()).rstrip(".")
@@ -78,7 +79,7 @@ def open_arrow(file: io.BufferedReader, path: str) -> pa.RecordBatchReader:
 
 
 def arrow_columns(path: str) -> list[str]:
-    """Return the columns of an Arrow file.
+    """Return the names of the columns of an Arrow file.
 
     Raises:
         UserError: The file cannot be opened, or is not an Arrow file.

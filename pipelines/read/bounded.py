@@ -10,7 +10,7 @@ from pipelines.read.record import Damage, Record
 
 
 class BoundedReader(RecordReader):
-    """Reads a split until it has read a given number of bytes or its time is over."""
+    """Reads a split until a given number of bytes or rows is read or a given time has passed."""
 
     def __init__(self, reader: RecordReader, *, seconds: float, units: int, packed: bool) -> None:
         """Create a reader that stops early.
@@ -18,7 +18,8 @@ class BoundedReader(RecordReader):
         Args:
             reader: The reader of the split.
             seconds: The time after which the reader stops.
-            units: The number of bytes or rows, as the reader counts offsets, after which it stops.
+            units: The number of bytes or rows (the unit of the reader's offsets) after which
+                reading stops.
             packed: Whether the file is compressed or in a corpus's custom format. The stored size
                 of records is then known only when `done` increases, so reading continues until it
                 does.
@@ -35,7 +36,7 @@ class BoundedReader(RecordReader):
 
     @property
     def done(self) -> int:
-        """The part of the split that has been read so far, as the reader counts it."""
+        """How much of the split has been read so far, in the unit of the given reader's `done`."""
         return self._reader.done
 
     def _read(self) -> Iterator[Record | Damage]:
@@ -60,7 +61,7 @@ class BoundedReader(RecordReader):
 
     @property
     def consumed(self) -> float:
-        """The size of the yielded records, as part of [split.start, split.end)."""
+        """The size of the yielded records, in the unit of split.start; estimated if packed."""
         if self._ended:
             return float(self.split.end - self.split.start)
         if not self._packed:

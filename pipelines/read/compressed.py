@@ -25,13 +25,14 @@ _BLOCK_BYTES = 64 << 10
 _PIECE_BYTES = 16 << 10
 _STEP_BYTES = 2 << 10
 _FIRST_BYTES = 64
-"""The size of the first pieces and steps: small, so that damage loses little of a small file."""
+"""The size of the first pieces and steps; it is small so that damage in a small file loses
+little."""
 _GROWTH = 16
-"""The largest size of a piece, as a fraction of the bytes read before it."""
+"""The ratio of the number of bytes read so far to the size of the next piece."""
 _CHECKSUM_BYTES = 4
 _SKIPPABLE = range(0x184D2A50, 0x184D2A60)
 _MAX_WINDOW_BYTES = 1 << 31
-"""The largest window of a zstd frame (--long=31), and the largest memory for an xz stream."""
+"""The maximum window size of a zstd frame (--long=31) and the maximum memory for an xz stream."""
 _DECOMPRESSORS: Mapping[str, Callable[[], Any]] = {
     "bzip2": bz2.BZ2Decompressor,
     "zstd": lambda: zstandard.ZstdDecompressor(max_window_size=_MAX_WINDOW_BYTES).decompressobj(),
@@ -52,7 +53,7 @@ class Stored(Protocol):
 
 
 def compression(path: str) -> str | None:
-    """Return the codec that a file name's extension stands for; None if it is not compressed."""
+    """Return the codec that a path's extension stands for; None if there is no such codec."""
     path = path.lower()
     return next((codec for suffix, codec in SUFFIXES.items() if path.endswith(suffix)), None)
 
@@ -84,7 +85,7 @@ def decompress(stored: Stored, codec: str) -> Generator[bytes, None, Failure | N
 
 
 def _gunzip(stored: Any) -> Iterator[bytes]:
-    """Yield the content of all members; like gunzip, accept zeros after each."""
+    """Yield the content of all gzip members; like gunzip, accept zeros after each member."""
     size = _FIRST_BYTES
     with gzip.GzipFile(fileobj=stored) as file:
         while piece := file.read1(size):
@@ -125,7 +126,7 @@ def _members(stored: Stored, codec: str) -> Iterator[bytes]:
 
 
 def _behind_zeros(data: bytes, steps: Iterator[bytes]) -> bytes:
-    """Return the next bytes of a file after the zeros that may pad an xz stream."""
+    """Skip the zeros that may pad an xz stream, and return the bytes that follow the zeros."""
     while data and not (data := data.lstrip(b"\0")):
         data = next(steps, b"")
     return data

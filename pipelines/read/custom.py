@@ -15,7 +15,7 @@ from shards.errors import UserError
 
 
 class CustomReader(StreamReader):
-    """Reads one file; a record that exceeds the size limit, in bytes and characters, is damage."""
+    """Reads one file; a record whose texts and bytes together exceed the size limit is damage."""
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         number = -1

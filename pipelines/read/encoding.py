@@ -22,24 +22,26 @@ _ENCODINGS: Mapping[str, frozenset[str]] = {
     "EUC-JP": _KANA,
     "CP949 (EUC-KR)": _HANGUL,
 }
-"""Encodings, each with characters that occur in nearly every text in that encoding. Decoded with
-another of these encodings, the same bytes usually give valid but rare characters. The first word
-of each key is the name that iconv and Python accept."""
+"""Encodings, each with characters that occur in nearly every text in that encoding. If bytes are
+decoded with the wrong one of these encodings, the result is usually valid but consists of rare
+characters. The first word of each key is the name that iconv and Python accept."""
 
 _MIN_COMMON = 0.03
-"""The minimum share of such characters among all non-ASCII ones for an encoding to be named."""
+"""The minimum share of an encoding's frequent characters among the non-ASCII characters of a text
+for the encoding to be named."""
 _MIN_WIDE_BYTES = 16
 _MIN_ZEROS = 0.02
-"""The minimum share of zeros at even or at odd offsets in a two-byte encoding (its ASCII text)."""
+"""The minimum share of zeros among the bytes at even or at odd offsets in UTF-16; ASCII characters
+contain these zeros."""
 
 
 def other_encoding(head: bytes) -> str | None:
-    """Return the encoding of a text that is not UTF-8; None if it is UTF-8 or unknown.
+    """Return the encoding of a text that is not UTF-8; None if the text is UTF-8 or unrecognised.
 
     Args:
         head: The first bytes of the text, which may end within a character.
     """
-    # A few invalid bytes in UTF-8 do not mean another encoding.
+    # A few invalid bytes do not mean that the encoding is not UTF-8.
     foreign = [character for character in head.decode(errors="replace") if character > "\x7f"]
     if 2 * foreign.count("\ufffd") <= len(foreign):
         return None
@@ -49,7 +51,7 @@ def other_encoding(head: bytes) -> str | None:
 
 
 def _share_common(head: bytes, encoding: str) -> float:
-    """Return the share of common characters in a text; 0 if the text is not in this encoding."""
+    """Return the share of frequent characters among the non-ASCII ones; 0 if decoding fails."""
     codec, _, _ = encoding.partition(" ")
     try:
         text = codecs.getincrementaldecoder(codec)().decode(head)
@@ -60,7 +62,7 @@ def _share_common(head: bytes, encoding: str) -> float:
 
 
 def wide_encoding(head: bytes) -> str:
-    """Return the encoding of a text with two or four bytes per character; "" if there is none."""
+    """Return the encoding of a text in UTF-16 or UTF-32; "" if the text seems to be in neither."""
     for mark, encoding in _WIDE_MARKS.items():
         if head.startswith(mark):
             return encoding

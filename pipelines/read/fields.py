@@ -7,17 +7,18 @@ from typing import Any
 from pipelines.read.record import Record
 
 MAX_FIELDS = 200
-"""The number of fields that are listed; records that use data as keys have any number of fields."""
+"""The maximum number of fields that are listed; records whose keys are data may have any number of
+fields."""
 
 NAMES_SHOWN = 12
-"""The number of field names that a message lists."""
+"""The maximum number of field names that a message lists."""
 _MAX_NAME = 60
 
 _MAX_DEPTH = 4
 MIN_PRESENT = 0.5
-"""The share of records that should have the text field."""
+"""The minimum share of records that should have the text field."""
 _MIN_PROSE = 8.0
-"""The minimum average number of letters in a text."""
+"""The minimum mean number of letters in the values of a text field."""
 _TYPES = {
     str: "text",
     bytes: "bytes",
@@ -39,15 +40,16 @@ class Field:
     present: float
     """The share of records that have the field."""
     chars: float
-    """The mean length of the field's texts; 0 if it has none."""
+    """The mean number of characters in the field's texts; 0 if the field has no texts."""
     prose: float
-    """The mean number of letters in the field's texts; 0 for texts that are addresses or codes."""
+    """The mean number of letters in the field's values; addresses, codes and values that are not
+    texts count as 0."""
     example: str
-    """The first text that is not empty, or else the first value."""
+    """The first value that is not empty, or else the first value."""
 
 
 def fields_of(records: Sequence[Record]) -> list[Field]:
-    """Return the fields of records in the order in which they appear."""
+    """Return the fields of records in the order in which the fields first appear."""
     values: dict[str, list[Any]] = {}
     for record in records:
         for name, value in _flat(record.value):
@@ -59,7 +61,7 @@ def fields_of(records: Sequence[Record]) -> list[Field]:
 def text_field(fields: Sequence[Field]) -> str:
     """Return the name of the field that most resembles running text; "" if no field does.
 
-    Fields that half of the records have are preferred to rarer fields.
+    Fields that at least half of the records have are preferred to rarer fields.
     """
     likely = [f for f in fields if f.prose >= _MIN_PROSE]
     frequent = [f for f in likely if f.present >= MIN_PRESENT]
@@ -67,7 +69,7 @@ def text_field(fields: Sequence[Field]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return field names for a message: the first few, and the number of the others."""
+    """Return the first few field names, and the number of the remaining ones, for a message."""
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{', '.join(map(short, names[:NAMES_SHOWN]))}{more}"
 

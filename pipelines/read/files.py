@@ -35,7 +35,7 @@ _LOCAL = re.compile("^(file|local)://")
 def match_inputs(
     specs: Sequence[str], *, pattern: str | tuple[str, ...], default_name: str
 ) -> list[InputFile]:
-    """Return the files that `specs` name, like `list_inputs`, if all of them can be read.
+    """Return the files that `list_inputs` finds, after checking that all files can be read.
 
     Skipped files are logged.
 
@@ -55,7 +55,7 @@ def list_inputs(
     default_name: str,
     growing: bool = False,
 ) -> Listing:
-    """Return the files that `specs` name, sorted by (source, relative), and unreadable ones.
+    """Return the files that `specs` name, sorted by (source, relative), and the unreadable ones.
 
     Args:
         specs: Each spec is a folder, a file or a glob, as a path or a URL that fsspec knows
@@ -65,12 +65,13 @@ def list_inputs(
             deepest folder that contains all these paths.
         pattern: The pattern, or patterns, of the files to read in a folder and its subfolders, for
             example `part-*.json`.
-        default_name: The name for the input that has no name.
-        growing: Whether files come and go, so that a folder or glob may match no file yet.
+        default_name: The name of the input whose paths are given without a name.
+        growing: Whether files may be added and removed later, so that a folder or glob may match no
+            file yet.
 
     Raises:
-        UserError: A path is missing or given twice; a folder or glob matches nothing, unless files
-            come and go; only some inputs have names, or two have the same name.
+        UserError: A path is missing or given twice; a folder or glob matches nothing, unless
+            `growing` is set; only some inputs have names, or two have the same name.
     """
     if not specs:
         raise UserError("No input was given; pass a folder, a file or a glob, or NAME=PATH.")
@@ -81,15 +82,15 @@ def list_inputs(
         found = [_find(path, patterns, growing=growing) for path in paths]
         listings.append(_without_empty(in_one_folder(found, source), remedy))
     listing = Listing.joined(listings)
-    if len(specs) > 1:  # A path lists each file once.
+    if len(specs) > 1:  # Only different paths can list the same file.
         _check_distinct(listing.files)
     return listing
 
 
 def _without_empty(listing: Listing, remedy: str) -> Listing:
-    """Return a listing that refuses empty files and leaves out descriptions of Arrow files."""
+    """Return a listing in which empty files are refused and descriptions of Arrow files hidden."""
     folders = {_folder(file.path) for file in listing.files if file.path.endswith(".arrow")}
-    folders |= {_folder(folder) for folder in folders}  # The file belongs to a DatasetDict.
+    folders |= {_folder(folder) for folder in folders}  # dataset_dict.json is one folder up.
     described = {
         file.path
         for file in listing.files
@@ -110,12 +111,12 @@ def _folder(path: str) -> str:
 
 
 def input_paths(specs: Sequence[str]) -> list[str]:
-    """Return the path of each input as it was given."""
+    """Return the path of each input as given, but without file:// or local://."""
     return [_LOCAL.sub("", _parse_spec(spec)[1]) for spec in specs]
 
 
 def named_inputs(specs: Sequence[str], default_name: str) -> list[tuple[str, list[str]]]:
-    """Return each input's name and paths; the input without a name may have several paths.
+    """Return each input's name and paths; only the input without a name may have several paths.
 
     Raises:
         UserError: Only some inputs have names, two have the same name, or a path is empty.
@@ -161,10 +162,10 @@ def read_exactly(handle: BinaryIO, size: int, *, path: str, offset: int, file_by
 
     Args:
         handle: The open file.
-        size: The number of bytes to read; the file had them when it was cut into splits.
+        size: The number of bytes to read; the file contained them when it was cut into splits.
         path: The path of the file.
         offset: The current position of the handle in the file.
-        file_bytes: The size of the file when it was cut.
+        file_bytes: The size of the file when it was cut into splits.
 
     Raises:
         UserError: The file has become shorter.
@@ -213,7 +214,7 @@ def _check_names(names: Sequence[str | None]) -> None:
 
 
 def _find(path: str, patterns: Sequence[str], *, growing: bool) -> Listing:
-    """Return the files that a path names, and the unreadable ones with their reasons."""
+    """Return a listing of the files that a path names, with reasons for the unreadable ones."""
     if is_hub_dataset(path):
         return find_hub_dataset(path)
     find = find_remote if is_url(path) else find_local

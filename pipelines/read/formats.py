@@ -56,7 +56,7 @@ def splits(file: InputFile, input_format: InputFormat, *, split_bytes: int) -> l
 
 
 def is_whole_array(path: str, input_format: InputFormat) -> bool:
-    """Return whether a file is a JSON array, which is one split whatever its size."""
+    """Return whether a file is an uncompressed JSON array, which is one split whatever its size."""
     return compression(path) is None and Peek(path, input_format).format == "json"
 
 
@@ -66,7 +66,7 @@ def open_reader(split: FileSplit, input_format: InputFormat) -> RecordReader:
 
 
 def stored_crc32c(split: FileSplit) -> int:
-    """Return the checksum that the split's reader would have at its end; decode no records."""
+    """Return the checksum that the split's reader would compute, but decode no records."""
     if split.form == "parquet":
         return rows_crc32c(split)
     value, left = 0, split.end - split.start

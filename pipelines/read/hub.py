@@ -1,8 +1,8 @@
 """The data files of a dataset on the Hugging Face hub.
 
-The library `datasets` determines the files of a config and a split from the dataset's
-card or the names of its files; a revision is first resolved to a commit. The files are then read in
-place by URL, by the same readers as every other input.
+The library `datasets` determines the files of a config and a split from the dataset's card or the
+names of its files; before that, the revision is resolved to a commit. The files are then read from
+their URLs by the same readers as every other input.
 """
 
 import re
@@ -31,7 +31,7 @@ _PATHS_PER_REQUEST = 500
 
 @dataclass(frozen=True, kw_only=True)
 class DatasetSpec:
-    """A dataset of the hub, or a config or split of one."""
+    """A split of a config of a dataset on the hub."""
 
     repository: str
     """The repository, as OWNER/NAME."""
@@ -74,7 +74,7 @@ def parse_hub_dataset(text: str) -> DatasetSpec:
 def find_hub_dataset(text: str) -> Listing:
     """Return the data files of a dataset, in no particular order.
 
-    Their paths are hf://datasets/OWNER/NAME@COMMIT/..., their relative paths
+    The path of a file is hf://datasets/OWNER/NAME@COMMIT/..., and its relative path is
     OWNER/NAME@COMMIT/....
 
     Raises:
@@ -103,7 +103,7 @@ def find_hub_dataset(text: str) -> Listing:
 
 
 def _commit(spec: DatasetSpec) -> str:
-    """Return the commit of the revision, after checking that this account may read it."""
+    """Check that this account may read a dataset, and return the commit of its revision."""
     from huggingface_hub import HfApi  # noqa: PLC0415 - see above
 
     api = HfApi()
@@ -114,7 +114,7 @@ def _commit(spec: DatasetSpec) -> str:
 
 
 def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
-    """Return the URLs of the files of a config and a split."""
+    """Return the URLs of the data files of the config and split that a spec names."""
     from datasets import load_dataset_builder  # noqa: PLC0415 - see above
 
     # With a warm cache the library would answer even if the hub did not.
@@ -132,7 +132,7 @@ def _data_files(spec: DatasetSpec, commit: str) -> list[str]:
 
 
 def _infos(spec: DatasetSpec, paths: Sequence[str], *, commit: str) -> list[Any]:
-    """Return sizes and blob ids of files, querying the hub for many paths at a time."""
+    """Query the hub for many paths at a time, and return the sizes and blob ids of the files."""
     from huggingface_hub import HfApi  # noqa: PLC0415 - see above
 
     api = HfApi()

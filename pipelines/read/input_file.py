@@ -22,16 +22,16 @@ class InputFile:
     source: str = ""
     """The name of the input; empty until the input is known."""
     path: str
-    """The absolute path, or the URL without user and password. Operational: not part of any
-    identity."""
+    """The absolute path, or the URL without user and password; not part of any identity."""
     relative: str
     """The POSIX path below the input's root; for the hub, OWNER/NAME@COMMIT/path."""
     bytes: int
     """The size of the file as stored."""
     mtime_ns: int = 0
-    """The time of the last change in nanoseconds; 0 for a URL. Operational."""
+    """The time of the last change in nanoseconds; 0 for a URL. It is not part of any identity."""
     etag: str = ""
-    """The server's tag of the file's version; empty for a local file. Operational."""
+    """The server's tag of the file's version; empty for a local file. It is not part of any
+    identity."""
 
     @property
     def name(self) -> tuple[str, str]:
@@ -40,7 +40,7 @@ class InputFile:
 
     @property
     def version(self) -> tuple[int, int, str]:
-        """The size, time and etag, which distinguish versions of the file at any location."""
+        """The size, time and etag, which distinguish the versions of a file."""
         return self.bytes, self.mtime_ns, self.etag
 
 
@@ -50,7 +50,7 @@ def common_start(texts: Sequence[str]) -> str:
 
 
 def warn_of_links(where: str, links: Collection[str]) -> None:
-    """Log the links that are skipped because they lead to no file, if there are any."""
+    """Warn of links that are skipped because they lead to no file, if there are any."""
     if links:
         _LOG.warning(
             "%s: skipped broken links whose names do not match: %s",
@@ -60,7 +60,7 @@ def warn_of_links(where: str, links: Collection[str]) -> None:
 
 
 def some_of(names: Sequence[str], *, between: str = ", ") -> str:
-    """Return the first few names and the number of the others."""
+    """Return the first few names and the number of the remaining ones."""
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{between.join(names[:NAMES_SHOWN])}{more}"
 
@@ -73,7 +73,7 @@ def shown(name: str | PurePath) -> str:
 
 
 def any_of(patterns: Sequence[str]) -> str:
-    """Return patterns as alternatives: 'a' or 'b', without repeating their compressed forms."""
+    """Return patterns as alternatives, such as 'a' or 'b', but name compressed forms only once."""
     packed = [name for name in patterns if all(name + end in patterns for end in COMPRESSIONS)]
     archives = {name + end for name in packed for end in COMPRESSIONS}
     rest = [repr(name) for name in patterns if name not in {*packed, *archives}]

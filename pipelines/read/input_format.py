@@ -28,7 +28,7 @@ class InputFormat:
     """The format of all files; "auto" detects the format of each file."""
     text_fields: tuple[str, ...] = ()
     """The fields that contain text. They distinguish a record in an array from an object nested in
-    a record. A table needs one of them; those of binary type are read as UTF-8."""
+    a record. A table must have one of these fields; those of binary type are read as UTF-8."""
     fields: tuple[str, ...] | None = None
     """All fields that the corpus uses, with dots for nested fields; None means that it may use any
     field. Other columns of a table are not read."""
@@ -39,7 +39,7 @@ class InputFormat:
     max_record_bytes: int = MAX_RECORD_BYTES
     """The maximum length of a record; a longer record is damage."""
     bad_utf8: str = REJECT
-    """The treatment of invalid UTF-8: REJECT, or REPLACE (with U+FFFD, lone surrogates too)."""
+    """The treatment of invalid UTF-8 and lone surrogates: REJECT, or REPLACE (by U+FFFD)."""
     nul: str = REJECT
     """The treatment of NUL characters: REJECT, or REMOVE (from all strings)."""
     newline: str = ""

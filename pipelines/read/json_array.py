@@ -1,17 +1,18 @@
 """Reads the records of a JSON array and loses only the damaged ones.
 
-A file is an array of objects, or an object that contains one under the key "RECORDS" or another
-key. It is one split, because the position of an element depends on the elements before it. The
-reader walks from element to element:
+A file is an array of objects, or an object that contains such an array under the key "RECORDS" or
+another key. The file is one split, because the position of an element depends on the elements
+before it. The reader walks from element to element:
 
     object             a record; continue after the comma that follows
-    anything else      damage: to its end if only its content is broken, else to the next good
-    object closing bracket    the end; the other members of the object are skipped; text after them
-                       is damage, up to the next good object
+    anything else      damage, which ends with the element if only its content is broken, or else
+                       before the next good object
+    closing bracket    the end; the remaining members of the enclosing object are skipped, and text
+                       after them is damage, up to the next good object
 
 An object is *good* if `[` or `,` precedes it, its first key follows its brace, it has a text
-field, and it is valid except for bytes in its strings. Objects nested in one with broken brackets
-may be mistaken for good objects.
+field, and it is valid except for bytes in its strings. Objects that are nested in an object with
+broken brackets may be mistaken for good objects.
 """
 
 import itertools
@@ -41,11 +42,12 @@ from shards.errors import UserError
 
 _BLANKS = b" \t\n\r"
 _NEXT = re.compile(rb"[ \t\n\r]*+(?:,[ \t\n\r]*+(?=\{)|(?=\]))")
-"""The bytes from an object in an array to the next object or the closing bracket."""
+"""Matches the bytes between an object in an array and the next object or the closing bracket."""
 _OBJECT_END = re.compile(rb"\}(?=[ \t\n\r]*+(?:,[ \t\n\r]*+\{|\]))")
 _BRACE_AND_KEY = re.compile(rb'\{[ \t\n\r]{0,%d}+"' % REACH)
 _FILE_END = re.compile(rb'\]\s*+(?:(?:,\s*+"[^"]*+"\s*+:\s*+[^][{},]++)*+\})?\s*+\Z')
-"""The end of the array and of the plain object around it, if any, at the end of the file."""
+"""Matches the end of the array, and of the object around it if there is one, at the end of the
+file."""
 _GUESSES = 8
 _FREE_BYTES = 16 << 20
 _STRIDE = 4
@@ -54,7 +56,7 @@ _STRIDE = 4
 class JsonArrayReader(StreamReader):
     """Reads the records of one file.
 
-    Memory holds one window: a block plus, at most, the longest record allowed.
+    Memory holds one window, which is at most a block and the longest record allowed.
     """
 
     block_bytes = BLOCK_BYTES
@@ -80,7 +82,7 @@ class JsonArrayReader(StreamReader):
         del self._window
 
     def _start(self) -> int:
-        """Return the offset of the array's first element; without one, the end of the content."""
+        """Return the offset of the first element; if the file ends before it, the content's end."""
         head = self._head
         if self._bare:
             return len(head) - len(head.removeprefix(BOM))
@@ -90,7 +92,7 @@ class JsonArrayReader(StreamReader):
         return len(head) if start is None else start
 
     def _walk(self, position: int | None) -> Iterator[Record | Damage]:
-        """Yield the elements that begin at or after a position."""
+        """Yield the records and the damage that begin at or after a position."""
         window = self._window
         while position is not None:
             offset = window.skip(position)
@@ -112,9 +114,9 @@ class JsonArrayReader(StreamReader):
                 position = yield from self._damage(offset)
 
     def _plain_records(self, offset: int) -> Generator[Record, None, int]:
-        """Yield the records in the window up to the first one that needs care; return its offset.
+        """Yield records up to the first element that needs care, and return that element's offset.
 
-        A brace that seems to precede another element ends an object if that object parses.
+        A closing brace that seems to precede an element ends an object if the text up to it parses.
         """
         data, base = self._window.data, self._window.base
         start = brace = offset - base
@@ -149,7 +151,7 @@ class JsonArrayReader(StreamReader):
         return None if value is None else Record(offset, len(raw), value, raw)
 
     def _value(self, offset: int, *, before: str = "") -> tuple[Any, int | None, bool]:
-        """Return the result of TextWindow.value, or no value if it is nested too deeply."""
+        """Return the result of TextWindow.value, or (None, None, False) if nesting is too deep."""
         try:
             return self._window.value(offset, max_bytes=self._max_bytes, before=before)
         except RecursionError:
@@ -166,8 +168,8 @@ class JsonArrayReader(StreamReader):
     def _is_element(self, offset: int, end: int) -> bool:
         """Return whether [offset, end) has an allowed length and ends like an element.
 
-        An element is followed by a comma, a closing bracket, a brace (a lost comma) or the end of
-        the file.
+        An element is followed by a comma, a closing bracket, a brace (if a comma was lost) or the
+        end of the file.
         """
         self._window.load(offset, end + REACH)
         follower = self._window.slice(end, end + REACH).lstrip(_BLANKS)[:1]
@@ -194,16 +196,16 @@ class JsonArrayReader(StreamReader):
     def _next_good(self, offset: int) -> int | None:
         """Return the offset of the first good object at or after `offset`; None if there is none.
 
-        A brace that begins no good object costs the time to parse the text after it. Beyond
-        _FREE_BYTES the search skips a share of the parsed bytes, so that hostile text takes linear
-        time.
+        If a brace does not begin a good object, the text after it is parsed in vain. Once
+        _FREE_BYTES are parsed, the search skips a share of the parsed bytes, so that hostile text
+        takes linear time.
         """
         window = self._window
         free = window.parsed_bytes + _FREE_BYTES
         while True:
             brace = _BRACE_AND_KEY.search(window.data, max(0, offset - window.base))
             if brace is None:
-                # The key after a brace this close to the window's end may lie beyond it.
+                # The key after a brace this close to the window's end may be outside the window.
                 offset = max(offset, window.end - REACH - 1)
                 if not window.more(offset):
                     return None
@@ -216,10 +218,10 @@ class JsonArrayReader(StreamReader):
             offset += 1 if window.parsed_bytes < free else 1 + looked // _STRIDE
 
     def _close(self, offset: int) -> Generator[Damage, None, int | None]:
-        """Skip the rest after the array that ends at `offset`; return where to continue.
+        """Skip the text after the array that ends at `offset`; return the offset to continue at.
 
-        Other members of the enclosing object contain no records. Any other text before the end of
-        the file is damage, up to the next good object, if there is one.
+        The remaining members of the enclosing object contain no records. Any other text before the
+        end of the file is damage, up to the next good object, if there is one.
         """
         window, stream = self._window, self._stream
         offset = window.skip(offset + 1)
@@ -249,7 +251,7 @@ class JsonArrayReader(StreamReader):
         """Check that the object around the array is not a record and contains no other records.
 
         Raises:
-            UserError: The object itself has a text field, or it has another list of records.
+            UserError: The object itself has a text field, or it has a second list of records.
         """
         fields = self._text_fields
         if not members or not fields or array_start(self._head) is not None:
@@ -265,7 +267,7 @@ class JsonArrayReader(StreamReader):
             )
 
     def _damage(self, offset: int) -> Generator[Damage, None, int | None]:
-        """Yield the damage that begins at `offset`; return its end, or None for the file's end.
+        """Yield the damage that begins at `offset`; return its end, or None at the end of the file.
 
         The damage ends with the element if only its content is broken, else before the next good
         object.
@@ -296,7 +298,7 @@ class JsonArrayReader(StreamReader):
         return (self._stream.failure or "truncated") if cut else damage_reason(raw[:length])
 
     def _next_edge(self, offset: int) -> int:
-        """Return the end of the damage at `offset`: before blanks and at most one comma."""
+        """Return the end of the damage at `offset`, before the blanks and comma that follow it."""
         window = self._window
         edge = self._next_good(offset + 1)
         if edge is None:

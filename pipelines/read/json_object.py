@@ -1,9 +1,10 @@
-"""Parses JSON objects; if orjson refuses one, only the value it cannot represent is lost.
+"""Parses JSON objects, and keeps the usable fields of an object that orjson refuses.
 
-Python's writer adds NaN and Infinity to JSON, and valid JSON may hold numbers beyond a float and
-half of a surrogate pair. A record is not dropped because of a field that the corpus does not use:
-such numbers become floats, and such strings become UNUSABLE, which has no type that a corpus
-expects. So a corpus that uses such a field rejects the record, and `reason` is the reason reported.
+Python's writer adds NaN and Infinity to JSON, and valid JSON may contain numbers beyond the range
+of a float, and halves of surrogate pairs. A record is not dropped because of a field that the
+corpus does not use: such numbers become floats, and such strings become UNUSABLE, which has no type
+that a corpus expects. So a corpus that uses such a field rejects the record and reports
+`Partial.reason`.
 """
 
 import json
@@ -18,7 +19,7 @@ from pipelines.read.value import MAX_DEPTH, UNUSABLE
 
 
 class Partial(dict[str, Any]):
-    """The fields of a record with some values that could not be represented."""
+    """The fields of a record in which some values could not be represented."""
 
     def __init__(self, fields: Iterable[tuple[str, Any]], reason: Reason) -> None:
         super().__init__(fields)
@@ -32,7 +33,7 @@ _MARKS = re.compile(rb"(?:%s)++" % BOM)
 
 
 def object_record(offset: int, raw: bytes, broken: Reason | None) -> Record | Damage | None:
-    """Parse bytes as a JSON record; return damage if they are not one, None if they are blank.
+    """Parse bytes as a JSON record; return damage if they are not a record, None if they are blank.
 
     Args:
         offset: The offset of the bytes.
@@ -66,7 +67,7 @@ def damage_reason(damaged: bytes) -> Reason:
 
 
 def parse_object(raw: bytes) -> dict[str, Any] | None:
-    """Parse bytes as a JSON object; return None if they are not one.
+    """Return the JSON object that bytes contain; None if they are not a JSON object.
 
     The result is a Partial if a value cannot be represented.
     """
@@ -94,7 +95,7 @@ def exact_integers(value: dict[str, Any], raw: bytes) -> dict[str, Any]:
 
 
 def _may_be_rounded(value: dict[str, Any]) -> bool:
-    """Return whether a field, or a field of a field, may be an integer of more than 64 bits."""
+    """Return whether a field, or a nested field, may be an integer of more than 64 bits."""
     for item in value.values():
         kind = type(item)
         if kind is float:
@@ -114,7 +115,7 @@ def _salvaged(raw: bytes) -> Partial | None:
 
 
 def _usable(value: Any, depth: int = 1) -> Any:
-    """Return a value with strings that contain lone surrogates replaced.
+    """Return a value in which UNUSABLE replaces each string that contains a lone surrogate.
 
     Raises:
         RecursionError: The value is nested more deeply than MAX_DEPTH.
@@ -131,11 +132,11 @@ def _usable(value: Any, depth: int = 1) -> Any:
 
 
 def _integer(digits: str) -> int | float:
-    """Return an integer, or a float if it has more digits than Python converts."""
+    """Return digits as an integer, or as a float if there are more than _MAX_DIGITS of them."""
     return int(digits) if len(digits) <= _MAX_DIGITS else float(digits)
 
 
 _MAX_DIGITS = 640
-"""The limit that Python enforces at least: it cannot be configured lower."""
+"""The lowest limit on digits that Python can be configured to enforce."""
 
 _DECODER = json.JSONDecoder(parse_int=_integer)

@@ -14,14 +14,15 @@ import orjson
 from pipelines.read.stream import ByteStream
 
 REACH = 4096
-"""The number of blanks before or after an object that are skipped to find its neighbours."""
+"""The maximum number of blanks before or after an object that are skipped to find its
+neighbours."""
 
 _FIRST_BYTES = 8 << 10
 _SEPARATORS = re.compile(rb"[ \t\n\r,]*+")
 _LENIENT = json.JSONDecoder(strict=False, parse_int=float)
 _STRICT = json.JSONDecoder(parse_int=float)
 _BEGUN = re.compile(r"[-+.\\0-9A-Za-z]{0,9}")
-"""A possible beginning of a word (-Infinity) or an escape, or the rest of a number."""
+"""Matches text that may begin a word (-Infinity) or an escape, or that ends a number."""
 _OPENER = re.compile(r"\ufeff?[ \t\n\r]*+([\[{])")
 _MEMBER = re.compile(r'[ \t\n\r,]*+"((?:[^"\\]|\\.)*+)"[ \t\n\r]*+:[ \t\n\r]*+', re.DOTALL)
 
@@ -29,8 +30,8 @@ _MEMBER = re.compile(r'[ \t\n\r,]*+"((?:[^"\\]|\\.)*+)"[ \t\n\r]*+:[ \t\n\r]*+',
 class TextWindow:
     """The bytes [base, end) of a file; offsets are offsets in the file.
 
-    The window grows at its end. A call that makes it grow drops the bytes more than REACH before
-    its `floor`.
+    The window grows at its end. A call that makes it grow drops the bytes that precede its `floor`
+    by more than REACH.
     """
 
     def __init__(self, stream: ByteStream, *, block_bytes: int) -> None:
@@ -43,13 +44,14 @@ class TextWindow:
 
     @property
     def end(self) -> int:
-        """Return the offset after the last byte in the window."""
+        """The offset after the last byte in the window."""
         return self.base + len(self.data)
 
     def more(self, floor: int) -> bool:
-        """Read another block and return True, or return False at the end of the file.
+        """Read the next block and return True, or return False at the end of the file.
 
-        Blocks grow with the window, so that searching it again after each block stays linear.
+        Blocks grow with the window, so that searching the window again after each block takes
+        linear time in total.
         """
         offset = self.end
         held = self.data[max(0, floor - REACH - self.base) :]
@@ -69,7 +71,7 @@ class TextWindow:
         return self.data[max(0, start - self.base) : max(0, end - self.base)]
 
     def peek(self, offset: int, size: int) -> bytes:
-        """Return the next `size` bytes; fewer at the end of the file."""
+        """Return the `size` bytes at `offset`; fewer at the end of the file."""
         self.load(offset, offset + size)
         return self.slice(offset, offset + size)
 
@@ -84,15 +86,16 @@ class TextWindow:
     def value(
         self, offset: int, *, max_bytes: int, before: str = ""
     ) -> tuple[Any, int | None, bool]:
-        """Return the JSON value at `offset`, its end, and whether the file ends inside it.
+        """Return the JSON value at `offset`, its end, and whether the file ends inside the value.
 
-        Invalid UTF-8 and control characters are part of a string. The end is None if there is
-        no JSON value of at most `max_bytes`.
+        Strings may contain invalid UTF-8 and control characters. The end is None if there is no
+        JSON value of at most `max_bytes`.
 
         Args:
             offset: The offset at which the value begins.
             max_bytes: The maximum length of the value.
-            before: Text to put before the bytes, as the beginning of a value that they end.
+            before: Text to put before the bytes: the beginning of the value that the bytes
+                continue.
 
         Raises:
             RecursionError: The value is nested too deeply for Python's reader.
@@ -120,7 +123,7 @@ class TextWindow:
 
 
 def _is_cut(error: json.JSONDecodeError) -> bool:
-    """Return whether more text could make the text valid JSON."""
+    """Return whether a text that caused an error could become valid JSON if more text followed."""
     return error.msg.startswith("Unterminated string") or bool(
         _BEGUN.fullmatch(error.doc, error.pos)
     )
@@ -129,14 +132,14 @@ def _is_cut(error: json.JSONDecodeError) -> bool:
 def array_start(head: bytes, text_fields: Sequence[str] | None = None) -> int | None:
     """Return the offset of the array's first element, or of the blanks before it.
 
-    The result is None if no array begins in the first bytes of the file. The array may be bare, or
-    under the key "RECORDS", or, if its objects have one of the fields, under another key of an
-    object that is the whole file.
+    The result is None if no array begins in the first bytes of the file. The array may be the whole
+    file. It may also be a member of an object that is the whole file, under the key "RECORDS" or,
+    if the objects in the array have one of the fields, under any key.
 
     Args:
         head: The first bytes of the file.
-        text_fields: The fields that contain text; if empty, any text counts; None: accept no other
-            key.
+        text_fields: The fields that contain text; if empty, any field with several words counts as
+            one of them; if None, the only key accepted is "RECORDS".
     """
     text = head.decode(errors="surrogateescape")
     opener = _OPENER.match(text)
@@ -214,7 +217,7 @@ def _holds_records(text: str, offset: int, fields: frozenset[str]) -> bool:
 
 
 def has_text(value: Mapping[str, Any], fields: frozenset[str]) -> bool:
-    """Return whether an object has one of some fields or, if none are given, words in any field."""
+    """Return whether an object has one of the fields; if `fields` is empty, several words do."""
     if fields:
         return not fields.isdisjoint(value)
     return any(isinstance(text, str) and len(text.split()) > 1 for text in value.values())

@@ -1,8 +1,8 @@
 """Reads text: JSON lines, one text per line, or one text per file.
 
-The reader of a split returns the lines that begin in its range, the last one to its end, so the
-splits of a file contain each line once. A line ends with a line feed; a carriage return before it
-is part of the line. Blank lines and a byte order mark are not records.
+The reader of a split returns the lines that begin in the split's range, and reads past the range to
+the end of the last line, so each line belongs to exactly one split. A line ends with a line feed; a
+carriage return before it is part of the line. Blank lines and a byte order mark are not records.
 """
 
 from collections.abc import Iterator
@@ -23,8 +23,8 @@ class JsonLinesReader(StreamReader):
     """
 
     block_bytes = 256 << 10
-    """The number of bytes read at a time, small enough that lines are still in the cache when they
-    are cut."""
+    """The number of bytes read at a time; it is small enough that the bytes are still in the CPU
+    cache when they are cut into lines."""
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         offset, data, end = self._begin()
@@ -32,7 +32,7 @@ class JsonLinesReader(StreamReader):
             yield from self._walk(offset, data, end)
 
     def _begin(self) -> tuple[int, bytes, int]:
-        """Return the first line's start, the bytes already read of it, and the end of the range."""
+        """Return the first line's offset, the bytes already read from there, and the range end."""
         if self.split.start:
             # The previous line ends with the byte before the split, or later.
             return *self._after_line(self.split.start - 1, b""), self._stream.end
@@ -43,7 +43,7 @@ class JsonLinesReader(StreamReader):
         return len(BOM), b"", max(self._stream.end, len(BOM) + 1)
 
     def _walk(self, offset: int, data: bytes, end: int) -> Iterator[Record | Damage]:
-        """Yield the lines that begin in [offset, end); `data` is the part already read."""
+        """Yield the lines that begin in [offset, end); `data` contains the bytes already read."""
         while offset < end:
             *lines, data = data.split(b"\n")
             for line in lines:
@@ -65,7 +65,7 @@ class JsonLinesReader(StreamReader):
                 return
 
     def _last(self, offset: int, line: bytes) -> Iterator[Record | Damage]:
-        """Yield the record after the last line feed, and the reason if the archive ended early."""
+        """Yield the record after the last line feed, and damage if the archive ended too early."""
         failure = self.truncation = self._stream.failure
         item = self._item(offset, line, failure)
         if item:
@@ -79,7 +79,7 @@ class JsonLinesReader(StreamReader):
         return self._parse(offset, line, broken)
 
     def _after_line(self, offset: int, data: bytes) -> tuple[int, bytes]:
-        """Return the offset after the line feed of the line that begins with `data`, and the rest.
+        """Return the offset after the line that begins with `data`, and the bytes read after it.
 
         At the end of the file, the line ends as if a line feed followed.
         """
@@ -91,7 +91,7 @@ class JsonLinesReader(StreamReader):
         return offset + line_end + 1, data[line_end + 1 :]
 
     def _block(self, held_bytes: int) -> bytes:
-        """Return the next block; blocks grow with the line read so far, so joining is linear."""
+        """Return the next block; blocks grow with the line, so joining them takes linear time."""
         stream = self._stream
         left = stream.end - stream.offset
         size = min(self.block_bytes, left if left > 0 else _BEYOND_BYTES)
@@ -106,7 +106,7 @@ class TextLinesReader(JsonLinesReader):
 
 
 class TextFileReader(StreamReader):
-    """Reads a file as the record {"text": …}, unless it is blank."""
+    """Reads a file as the record {"text": …}, unless the file is blank."""
 
     def _records(self, stream: ByteStream) -> Iterator[Record | Damage]:
         most = self.input_format.max_record_bytes
@@ -125,7 +125,7 @@ class TextFileReader(StreamReader):
 def text_record(
     offset: int, raw: bytes, broken: Reason | None, *, newline: str = ""
 ) -> Record | Damage | None:
-    r"""Return the record {"text": …} for a text; None if the text is blank.
+    r"""Return the record {"text": …} for a text, or damage; None if the text is blank.
 
     Args:
         offset: The offset of the text.

@@ -28,9 +28,10 @@ class Listing:
     hidden: list[str] = field(default_factory=list)
     """Hidden files and folders (with a slash), which are read only if they are named."""
     searched: frozenset[str] = frozenset()
-    """The sources that were found by a search, not given as a single file."""
+    """The sources whose files were found by a search, rather than given as a single file."""
     root: str = ""
-    """For one path: the folder that relative paths start from; hf: for datasets of the hub."""
+    """If the listing is for one path, the folder that relative paths start from; "hf:" for a
+    dataset of the hub."""
     is_file: bool = False
     """Whether the path is a file, which is read whatever its name is."""
 
@@ -49,7 +50,7 @@ class Listing:
         return replace(whole, searched=frozenset(searched))
 
     def of_source(self, source: str, folder: str) -> "Listing":
-        """Return the listing as part of a source, with its files in a folder; "": in no folder."""
+        """Return the listing as part of a source, with `folder` put before the files' names."""
 
         def moved(file: InputFile) -> InputFile:
             return replace(file, source=source, relative=f"{folder}/{file.relative}".lstrip("/"))
@@ -87,13 +88,13 @@ class Listing:
         return some_of(odd, between="; ")
 
     def check(self, advice: str = "") -> None:
-        """Check that everything can be read.
+        """Check that all files and folders can be read.
 
         Args:
-            advice: An alternative for the user, which follows the advice to repair the input.
+            advice: Text to add to the advice to fix the input, such as an alternative.
 
         Raises:
-            UserError: Something cannot be read; the message names it.
+            UserError: A file or folder cannot be read; the message names it.
         """
         if self.refused:
             number = len(self.refused)
@@ -108,10 +109,10 @@ class Listing:
 
 
 def in_one_folder(paths: Sequence[Listing], source: str) -> Listing:
-    """Combine the listings of a source's paths, relative to the folder that contains them all.
+    """Combine the listings of a source's paths; files are named relative to the common folder.
 
     Raises:
-        UserError: There is no such folder, for example for a path and a URL.
+        UserError: The paths have no folder in common, as is the case for a local path and a URL.
     """
     root = _common_folder([path.root for path in paths]) if len(paths) > 1 else paths[0].root
     whole = Listing.joined(
@@ -124,7 +125,7 @@ def _common_folder(roots: Sequence[str]) -> str:
     """Return the deepest folder that contains all the given folders."""
     parts = zip(*(root.split("/") for root in roots), strict=False)
     same = [names[0] for names in takewhile(lambda names: len({*names}) == 1, parts)]
-    host = 3  # The paths are parts of s3://bucket.
+    host = 3  # The number of components of s3://bucket.
     if not same or (any(map(is_url, roots)) and len(same) < host):
         raise UserError(
             f"The inputs {shown(roots[0])} and {shown(next(r for r in roots if r != roots[0]))} "

@@ -1,4 +1,4 @@
-"""Finds the input files on local disks: in a folder, a file or a glob."""
+"""Finds the input files on local disks that a folder, a file or a glob names."""
 
 import glob
 import itertools
@@ -30,19 +30,19 @@ _HEAD_BYTES = max(map(len, _STAND_INS))
 _MAX_POINTER_BYTES = 1024
 
 _MAX_COMPARED = 10_000
-"""The number of names in a folder that a mistyped name is compared with."""
+"""The maximum number of names in a folder that a mistyped name is compared with."""
 
 
 def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> Listing:
-    """Return the files that a path names, each once, sorted by path, and the unreadable ones.
+    """Return the files that a path names, each once and sorted by path, and the unreadable ones.
 
     Args:
         path: A folder, a file or a glob; a path that exists is taken literally.
         patterns: The patterns of the files to read; subfolders are searched too.
-        growing: Whether files come and go, so that there may be none yet.
+        growing: Whether files may be added and removed later, so that there may be none yet.
 
     Raises:
-        UserError: The path is missing or nothing matches; with `growing`, the path cannot be
+        UserError: The path is missing or nothing matches; if `growing` is set, the path cannot be
             searched.
     """
     root, findings = _search(path, patterns)
@@ -127,14 +127,14 @@ def _refusal(path: Path, size: int) -> str:
 
 
 def _advice(root: Path, *, by_name: bool) -> str:
-    """Return advice on the skipped files of a folder, for a search by name or in general."""
+    """Return advice on a folder's skipped files; if `by_name` is set, on their names too."""
     paths = [str(root / name) for name in _some_names(root)]
     look = f" To inspect them: {called('look')} {shown(root)}." if paths else ""
     return f"{advice_on(paths)}{advice_on_names(paths) if by_name else ''}" or look
 
 
 def _is_folder(path: Path) -> bool:
-    # Without permission, Path.is_dir raises.
+    # Path.is_dir raises if permission is denied.
     return os.path.isdir(path)  # noqa: PTH112 - see above
 
 
@@ -154,7 +154,7 @@ def absence(path: Path) -> str:
 
 
 def _nearest(path: Path) -> Path | None:
-    """Return the existing path nearest to a mistyped one, by its first wrong component."""
+    """Return a mistyped path with its first wrong part corrected; None if no name is similar."""
     for folder, missing in itertools.pairwise((*reversed(path.parents), path)):
         if not missing.exists():
             close = nearest(missing.name, _some_names(folder), most=1)

@@ -1,7 +1,7 @@
-"""Names of files: which files of a folder are read, and advice on the others.
+"""Decides by their names which files of a folder are read, and gives advice on the rest.
 
-Extensions are compared without case. Hidden names belong to systems and programs, or to unfinished
-files: git-annex keeps the targets of a work tree's links in .git; the cache of the
+Extensions may be in upper or lower case. Hidden names belong to systems and programs, or to
+unfinished files: git-annex keeps the targets of a work tree's links in .git; the cache of the
 Hugging Face hub has an empty file in .no_exist for each file that a repository lacks; Hadoop and
 Spark write unfinished files to _temporary; __MACOSX has a part of each file that macOS packed.
 """
@@ -44,11 +44,11 @@ _HIDDEN = frozenset(
     {"_temporary", "__MACOSX", "__pycache__", "_delta_log", "_spark_metadata", "lost+found"}
 )
 _NO_ENDING = re.compile(r"\s|\d\d|.{12}")
-"""The part after a dot that is no extension, in names such as part.00017."""
+"""Matches a part after a dot that is not an extension, as in part.00017."""
 
 
 def ending_of(path: str) -> str:
-    """Return the extension of a file, with that of its compression; "" if it has none."""
+    """Return the extension of a file, with that of its compression; "" if there is none."""
     name = path.rpartition("/")[2]
     packed = next((end for end in COMPRESSIONS if name.lower().endswith(end)), "")
     inner = PurePosixPath(name[: len(name) - len(packed)]).suffix
@@ -68,7 +68,7 @@ def stem_of(path: str) -> str:
 
 
 def advice_on(paths: Sequence[str]) -> str:
-    """Return advice on the skipped files of a folder, as sentences that follow others."""
+    """Return advice on the skipped files of a folder, as sentences to append to a message."""
     names = [path.lower() for path in paths]
     advice = ""
     if any(name.endswith(TABLES) for name in names):
@@ -81,7 +81,7 @@ def advice_on(paths: Sequence[str]) -> str:
 
 
 def advice_on_names(paths: Sequence[str]) -> str:
-    """Return advice on files that can be read under other names, like `advice_on`."""
+    """Return advice on skipped files whose format can be read, like `advice_on`."""
     known = next(filter(matcher(TEXT_FILES), paths), "")
     folder, slash, _ = known.rpartition("/")
     glob_of_them = f"{folder}{slash}*{ending_of(known)}"
@@ -89,7 +89,7 @@ def advice_on_names(paths: Sequence[str]) -> str:
 
 
 def matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
-    """Return a function that tests whether the path of a file matches one of some patterns.
+    """Return a function that tests whether the path of a file matches one of the patterns.
 
     Args:
         patterns: Patterns of file names, such as `part-*.json`. A pattern with a slash is compared
@@ -119,14 +119,14 @@ def _is_plain(text: str) -> bool:
 
 
 def is_hidden(name: str) -> bool:
-    """Return whether a file or folder is read only if it is named explicitly, by its name."""
+    """Return whether a name is hidden: such a file or folder is read only if named explicitly."""
     return name.startswith(".") or name in _HIDDEN
 
 
 def is_named(name: str, part: str) -> bool:
     """Return whether a component of a glob explicitly matches the first character of a hidden name.
 
-    So `*` and `?x` do not match `.x`, as in Python's glob, and `.*` does.
+    So `*` and `?x` do not match `.x`, as in Python's glob, but `.*` does.
     """
     return part[:1] == name[:1] and fnmatchcase(name, part)
 
@@ -146,7 +146,7 @@ def hidden_part(relative: str, parts: Sequence[str] = ()) -> str:
 
 
 def split_at_wildcard(parts: Sequence[str]) -> tuple[Sequence[str], Sequence[str]]:
-    """Split the components of a path before the first one with a wildcard."""
+    """Split the components of a path before the first one that contains a wildcard."""
     magic = [number for number, part in enumerate(parts) if glob.has_magic(part)]
     first = magic[0] if magic else len(parts)
     return parts[:first], parts[first:]

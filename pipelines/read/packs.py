@@ -1,13 +1,13 @@
 """Packs: runs of small neighbouring files that are processed together.
 
-An item has a fixed cost, as much as some dozen pages of text: its notes, segments and record are
-files, and each file is synced to disk. So small files of a source with neighbouring paths share an
-item, and their records share batches. Which files share an item does not
-affect any byte of the dataset.
+The overhead of an item takes as long as a few dozen pages of text, because the notes, segments and
+record of the item are files, and each file is synced to disk. So small files of a source with
+neighbouring paths share an item, and their records share batches. Which files share an item does
+not affect any byte of the dataset.
 
-The hash of a file's path and its size decide whether a pack ends with the file. So the packs of a
-folder do not depend on the process that forms them, and a file that is added, removed or extended
-changes its own pack but not the later ones.
+The hash of a file's path and the file's size determine whether a pack ends with the file. So the
+packs of a folder do not depend on the process that forms them, and a file that is added, removed or
+extended changes its own pack but not the later ones.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -16,18 +16,19 @@ from hashlib import blake2b
 from pipelines.read.split import FileSplit
 
 SMALL_BYTES = 1 << 20
-"""The size from which a file is a separate item, because its text takes far longer than an item."""
+"""The size from which a file is a separate item: its text takes far longer than the overhead of an
+item."""
 
 PACK_FILES = 256
-"""The average number of files in a pack: large enough that each file's part of the cost of an item
-is small, and small enough that workers can share some thousand files and that little is done again
+"""The average number of files in a pack: large enough that each file's share of an item's overhead
+is small, and small enough that workers can share a few thousand files and that little is done again
 after a kill."""
 
 PACK_BYTES = 8 << 20
 """The average number of bytes in a pack; fewer if --split-bytes sets shorter items."""
 
 _MOST = 4
-"""The maximum size of a pack, as a multiple of the average; one pack in fifty would exceed it."""
+"""The maximum size of a pack, as a multiple of the average; it cuts about one pack in fifty."""
 
 
 def packs(
@@ -62,7 +63,7 @@ def packs(
 
 
 def _ends_pack(split: FileSplit, *, pack_bytes: int) -> bool:
-    """Return whether a file ends a pack: pseudo-randomly, and more often the larger the file is."""
+    """Return whether a file ends a pack; this is pseudo-random, and likelier for larger files."""
     digest = blake2b(split.relative.encode(), digest_size=8).digest()
     chance = 1 / PACK_FILES + split.file_bytes / pack_bytes
     return int.from_bytes(digest, "little") < chance * 2**64

@@ -1,7 +1,7 @@
 """Reads Parquet files: each row is a record.
 
-Splits are runs of whole row groups. If a group cannot be decoded, its rows are
-lost, except those before the damage.
+Splits are runs of whole row groups. If a group cannot be decoded, its rows are lost, except those
+before the damage.
 """
 
 from collections.abc import Iterator
@@ -81,7 +81,7 @@ class ParquetReader(RecordReader):
 
 
 def rows_crc32c(split: FileSplit) -> int:
-    """Return the checksum that the split's reader would have at its end."""
+    """Return the checksum that the split's reader would compute."""
     with open_split(split) as handle, readable(split.path):
         file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
         for _, (start, end) in _groups(open_parquet(file, split.path).metadata, split):

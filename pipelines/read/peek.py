@@ -1,9 +1,9 @@
-"""Detects the format of a file by its name and first bytes, and checks it.
+"""Detects the format of a file by its name and first bytes, and checks that the file is in it.
 
-The extension gives the compression of a file (.gz, .zst, .bz2, .xz), and the part before that
-gives its content (.jsonl, .jsonlines, .ndjson, .txt, .parquet), in upper or lower case. For a
-file named .json, or with any other name, its first bytes decide: an array of objects, or one object
-per line.
+The extension gives the compression of a file (.gz, .zst, .bz2, .xz), and the extension before that
+gives the format of its content (.jsonl, .jsonlines, .ndjson, .txt, .parquet, .arrow); both may be
+in upper or lower case. The format of any other file, including .json, is determined by its first
+bytes.
 """
 
 import itertools
@@ -40,7 +40,7 @@ _ENDINGS: Mapping[str, BuiltinFormat] = {
     ".arrow": "arrow",
 }
 _BY_COLUMNS = re.compile(rb'\s*\{\s*"(?:[^"\\]|\\.)*+"\s*:\s*\{\s*"0"\s*:')
-"""Matches the beginning of a table by columns: {"text": {"0": …"""
+"""Matches the beginning of a table that is stored by columns: {"text": {"0": …"""
 _EXPECTED: Mapping[Format, tuple[str, str]] = {
     "json": ("a JSON array of objects", '[{...}, ...] or {"RECORDS": [{...}, ...]}, in UTF-8'),
     "jsonl": ("a file of JSON lines", 'one object per line, as in {"text": ...}, in UTF-8'),
@@ -83,7 +83,7 @@ class Peek:
         """The format of the file.
 
         Raises:
-            UserError: Neither its name nor its first bytes show it.
+            UserError: Neither the name nor the first bytes of the file show its format.
         """
         if self.input_format.read:
             return "custom"
@@ -119,7 +119,7 @@ class Peek:
 
     @property
     def is_wrapped(self) -> bool:
-        """Whether the file is an object that contains the array."""
+        """Whether the file is an object that contains the array of records."""
         return self.format == "json" and is_wrapped(self.head)
 
     @property
@@ -129,16 +129,17 @@ class Peek:
 
     @property
     def is_by_columns(self) -> bool:
-        """Whether the file seems to be one object with a table by columns, as pandas writes it."""
+        """Whether the file seems to be one object: a table by columns, as pandas writes it."""
         if self.format not in ("jsonl", "objects") or b"\n{" in self.head:
             return False
         return _BY_COLUMNS.match(self.head.removeprefix(BOM)) is not None
 
     def check(self) -> None:
-        """Check that the file is not obviously in another format.
+        """Check that the file is not obviously in a different format.
 
         Raises:
-            UserError: The file is in another format; the message names it and the expected one.
+            UserError: The file is in a different format; the message names that format and the
+                expected one.
         """
         form = self.format
         if self.is_table:
@@ -259,7 +260,7 @@ def foreign_format(head: bytes) -> str | None:
 
 
 def excerpt(head: bytes) -> str:
-    """Return the very first bytes as quoted in messages."""
+    """Return the first 40 bytes of a file, quoted for a message."""
     return repr(head[:40].decode(errors="replace"))
 
 
@@ -275,7 +276,8 @@ def _parquet_columns(path: str) -> Sequence[str]:
 
 _MIN_LINES = 8
 _MIN_WIDTH, _MAX_WIDTH = 25, 120
-"""The line widths of a wrapped text: bounds for the median and for nine lines in ten."""
+"""The minimum median width of the lines of a wrapped text, and the maximum width of nine lines in
+ten."""
 _MIN_RUNNING = 0.3
 _ENDS = ".!?:;…。！？：；\"'”’」』)）"
 

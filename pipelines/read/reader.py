@@ -1,4 +1,4 @@
-"""Readers turn the bytes of a split into records, and damage where a record should be."""
+"""Readers turn the bytes of a split into records, or into damage where a record should be."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -28,7 +28,7 @@ class RecordReader(ABC):
     @property
     @abstractmethod
     def done(self) -> int:
-        """The part of [split.start, split.end) that has been read; valid during iteration."""
+        """How much of [split.start, split.end) has been read; valid during iteration."""
 
     def __iter__(self) -> Iterator[Record | Damage]:
         """Yield records, and damage where a record should be.

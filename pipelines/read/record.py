@@ -1,4 +1,4 @@
-"""Records, and damage: the items that readers yield."""
+"""Records and damage, which are the items that readers yield."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,9 +13,10 @@ MAX_RECORD_BYTES = 32 << 20
 BLOCK_BYTES = 4 << 20
 """The number of bytes to read at a time."""
 RAW_BYTES = 64 << 10
-"""The number of bytes kept of damage whose end is unknown or that is too long."""
+"""The maximum number of bytes kept of damage that is too long or whose end is unknown."""
 WHOLE_BYTES = 256 << 10
-"""The number of bytes kept of an unusable record: nearly all records are kept whole, for repair."""
+"""The maximum number of bytes kept of an unusable record; nearly all records fit, so that they can
+be repaired."""
 
 Reason = Literal[
     "bad-utf8",
@@ -60,14 +61,14 @@ class Record(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Return roughly how many bytes of text the record contains."""
+        """The approximate number of bytes of text in the record."""
         if self.raw:
             return len(self.raw)
         return sum(len(value) for value in self.value.values() if isinstance(value, str))
 
     @property
     def head(self) -> bytes:
-        """Return the record's first WHOLE_BYTES; for a row, those of its JSON."""
+        """The first WHOLE_BYTES of the record; for a row of a table, those of its JSON."""
         return (self.raw or as_json(self.value))[:WHOLE_BYTES]
 
 
@@ -83,16 +84,16 @@ class Damage(NamedTuple):
     raw: bytes
     """The first WHOLE_BYTES of the damage; RAW_BYTES if its end is unknown or it is too long."""
     num_bytes: int = 0
-    """The approximate size in bytes, where `length` counts rows."""
+    """The approximate size in bytes if `length` counts rows."""
 
     @property
     def size(self) -> int:
-        """Return the approximate number of input bytes that the damage takes up."""
+        """The approximate number of input bytes that the damage takes up."""
         return max(self.length, self.num_bytes, len(self.raw))
 
     @property
     def head(self) -> bytes:
-        """Return the bytes that are kept of the damage."""
+        """The bytes that are kept of the damage."""
         return self.raw
 
 
@@ -104,7 +105,7 @@ def strings_in(value: Any) -> Iterator[tuple[Any, Any, str]]:
 
     Yields:
         The object or array that contains the string, its key or index there, and the string. The
-        caller may assign another value to that position.
+        caller may assign a new value to that position.
     """
     containers = [value]
     while containers:

@@ -21,7 +21,7 @@ def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[s
 
     Args:
         unmatched: Paths of files.
-        hidden: Paths of files, and of folders with a slash.
+        hidden: Paths of files, and of folders with a trailing slash.
     """
     if unmatched:
         counts = Counter(ending_of(path).lower() for path in unmatched).most_common()
@@ -42,7 +42,7 @@ def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[s
 
 
 def _below_one_folder(paths: Sequence[str]) -> tuple[str, str]:
-    """Return the folder that contains all paths, as words, and some names relative to it."""
+    """Return words for the folder that contains all paths, and some names relative to it."""
     folder = common_start(paths).rpartition("/")[0]
     names = [shown(path.removeprefix(f"{folder}/")) for path in paths[: NAMES_SHOWN + 1]]
     more = [""] * (len(paths) - len(names))  # hidden paths are counted, not shown
@@ -54,7 +54,8 @@ def gaps(files: Iterable[InputFile], *, searched: Collection[str]) -> Iterator[s
 
     Args:
         files: All files that exist.
-        searched: The sources that were found by a search, not given as a single file.
+        searched: The sources whose files were found by a search, rather than given as a single
+            file.
     """
     series: dict[tuple[str, str, str, str], dict[int, InputFile]] = defaultdict(dict)
     for file in files:
@@ -73,11 +74,11 @@ def gaps(files: Iterable[InputFile], *, searched: Collection[str]) -> Iterator[s
 
 
 def _missing(numbers: Collection[int], total: int) -> str:
-    """Return the numbers of a series, from 0 or 1 on, that have no file; "" if all have one."""
+    """Return the numbers of a series from 0 or 1 that have no file; "" if there are none."""
     first = 1 if total in numbers and 0 not in numbers else 0
     places = range(first, first + total)
     count = total - sum(number in places for number in numbers)
-    if count in (0, total):  # without any file in its place, this is not a series
+    if count in (0, total):  # if no file is in its place, this is not a series
         return ""
     absent = islice((str(number) for number in places if number not in numbers), _MAX_NUMBERS)
     more = f" and {count - _MAX_NUMBERS:,} more" * (count > _MAX_NUMBERS)
@@ -85,7 +86,7 @@ def _missing(numbers: Collection[int], total: int) -> str:
 
 
 def copies(files: Iterable[InputFile]) -> Iterator[str]:
-    """Yield a line on files whose names differ from others only in the extensions."""
+    """Yield a line on files whose names differ only in their extensions."""
     named: dict[tuple[str, str], list[InputFile]] = {}
     for file in files:
         named.setdefault((file.source, stem_of(file.relative)), []).append(file)

@@ -1,4 +1,4 @@
-"""Finds and reads the files of an input behind a URL, through fsspec."""
+"""Finds and reads the input files that a URL names, through fsspec."""
 
 import glob
 import io
@@ -21,7 +21,7 @@ _Info = Mapping[str, Any]
 """The details of a file as fsspec returns them."""
 
 READ_AHEAD_BYTES = 8 << 20
-"""The size of one request: from 8 MiB on, the time to the first byte hardly matters."""
+"""The size of one request; it is so large that the time to the first byte hardly matters."""
 
 _VERSIONS = ("ETag", "etag", "blob_id", "xet_hash", "generation", "VersionId")
 _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
@@ -43,7 +43,7 @@ def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> 
 
 
 def open_remote(url: str) -> tuple[BinaryIO, InputFile]:
-    """Open a file for reading from its start; return it, seekable, with its current size and etag.
+    """Open a file to read it from its start; return the seekable file, and its size and etag.
 
     Where the library supports this (S3), later reads return this version of the file or fail.
 
@@ -63,7 +63,7 @@ def _open(location: "_Location", url: str) -> tuple[BinaryIO, InputFile]:
 
 
 class _RetriedReads(io.RawIOBase):
-    """A file of fsspec that turns errors into UserErrors."""
+    """A file of fsspec that repeats failed reads and turns errors into UserErrors."""
 
     def __init__(self, file: Any, url: str) -> None:  # fsspec has no types
         self._file = file
@@ -141,7 +141,7 @@ def _listed(location: "_Location", root: str, *, growing: bool) -> list[_Info]:
     except FileNotFoundError:
         if not growing or system.exists(root):
             raise
-        return []  # storage without folders: nothing is stored there yet
+        return []  # the storage has no folders, and nothing is stored there yet
     return infos
 
 
@@ -178,7 +178,7 @@ class _Location:
     system: Any  # fsspec has no types
     path: str
     base: str
-    """The part of the URL before a path of the file system."""
+    """The part of a URL before the path; "" if the URL does not end with the path."""
 
     @classmethod
     def of(cls, url: str) -> "_Location":
@@ -192,9 +192,9 @@ class _Location:
         return self.base + path if self.base else str(self.system.unstrip_protocol(path))
 
     def infos(self, listed: Any) -> list[_Info]:
-        """Return the details of the files at the path, from fsspec's `find` or `glob`, by name.
+        """Return the details of the files that fsspec's `find` or `glob` lists, sorted by name.
 
-        An empty object named FOLDER/ stands for a folder.
+        An empty object named FOLDER/ stands for a folder, and is left out.
         """
         with _complete(self.system):
             infos = listed(self.path, detail=True)
@@ -205,7 +205,7 @@ class _Location:
         ]
 
     def behind(self, info: _Info) -> tuple[_Info, str]:
-        """Return the details of a file or a link's target, and why it is not a file, if so."""
+        """Return the details of a file or a link's target, and why it is unusable; "" if usable."""
         if info["type"] == "file":
             return info, ""
         try:
@@ -236,7 +236,7 @@ class _Location:
 
 @contextmanager
 def _complete(system: Any) -> Iterator[None]:
-    """Make a listing fail if that of a subfolder fails; fsspec would leave the subfolder out."""
+    """Make a listing fail if a subfolder cannot be listed; fsspec would leave the subfolder out."""
     walks = [name for name in ("walk", "_walk") if hasattr(system, name)]
     try:
         for name in walks:

@@ -21,11 +21,11 @@ _ESCAPE = re.compile(
     rb"|(?P<lone>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
     re.DOTALL,
 )
-"""A JSON escape: a pair of surrogates, a lone surrogate, or another escape."""
+"""A JSON escape: a pair of surrogates, a lone surrogate, or any other escape."""
 
 
 def repaired(item: Record | Damage, input_format: InputFormat, *, parse: Parse) -> Record | Damage:
-    """Return a record or damage, repaired as the options request if it can be."""
+    """Repair a record or damage as the options request, if possible, and return the result."""
     if input_format.bad_utf8 == REPLACE:
         item = _decoded(item, parse)
     if input_format.nul == REMOVE and isinstance(item, Record):
@@ -36,7 +36,7 @@ def repaired(item: Record | Damage, input_format: InputFormat, *, parse: Parse) 
 
 
 def _decoded(item: Record | Damage, parse: Parse) -> Record | Damage:
-    """Return the record if its bytes are complete except for their encoding, else the item."""
+    """Return an item's record if only the encoding of its bytes is wrong; else return the item."""
     lacks = (
         item.reason in _REPAIRED if isinstance(item, Damage) else isinstance(item.value, Partial)
     )
@@ -49,6 +49,6 @@ def _decoded(item: Record | Damage, parse: Parse) -> Record | Damage:
 
 
 def repair_json(raw: bytes) -> bytes:
-    r"""Return bytes with invalid sequences, and lone surrogates (\ud800), replaced."""
+    r"""Return bytes in which U+FFFD replaces invalid sequences and lone surrogates (\ud800)."""
     valid = raw.decode("utf-8", "replace").encode()
     return _ESCAPE.sub(lambda match: rb"\ufffd" if match["lone"] else match[0], valid)

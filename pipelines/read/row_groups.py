@@ -1,7 +1,8 @@
 """The row groups of a Parquet file: their rows, their bytes, and the runs that become splits.
 
-The file is cut at the first bytes of its row groups into ranges that cover it: bytes before the
-first group belong to the first range, and those after the last group, the footer, to the last.
+The file is cut at the first bytes of its row groups into ranges that cover it: the bytes before the
+first group belong to the first range, and the footer, which follows the last group, belongs to the
+last range.
 """
 
 import io
@@ -23,7 +24,7 @@ _BUFFER_BYTES = 1 << 20
 
 
 def open_parquet(file: "RangeFile | BinaryIO", path: str) -> pq.ParquetFile:
-    """Return the Parquet file of an open file.
+    """Return a reader of an open Parquet file.
 
     Raises:
         UserError: The file is not a Parquet file, or its footer is damaged.
@@ -66,7 +67,7 @@ def _check_footer(table: pq.ParquetFile) -> None:
         ValueError: The name of a column is not UTF-8, or the row counts contradict each other.
         OSError: The description of a column makes no sense.
     """
-    table.schema_arrow.names  # noqa: B018 - only now are they decoded
+    table.schema_arrow.names  # noqa: B018 - this decodes the names
     rows = first_rows(table.metadata)
     if rows != sorted(rows) or rows[-1] != table.metadata.num_rows:
         raise ValueError(
@@ -84,7 +85,8 @@ def first_rows(metadata: pq.FileMetaData) -> list[int]:
 def first_bytes(metadata: pq.FileMetaData, file_bytes: int) -> list[int]:
     """Return the offset of each row group's range, followed by the size of the file.
 
-    If the groups are not stored in order, the first one gets all bytes, so the file is not cut.
+    If the groups are not stored in order, the first range contains all bytes, so the file is not
+    cut.
     """
     groups = range(metadata.num_row_groups)
     edges = [0, *(_first_page(metadata.row_group(group)) for group in groups[1:]), file_bytes]
@@ -103,7 +105,7 @@ def _first_page(group: pq.RowGroupMetaData) -> int:
 def row_ranges(
     metadata: pq.FileMetaData, *, file_bytes: int, split_bytes: int
 ) -> list[tuple[int, int]]:
-    """Return runs of whole row groups as ranges of rows, each of about `split_bytes` bytes.
+    """Return runs of whole row groups, as ranges of rows with about `split_bytes` bytes each.
 
     A run ends with the group that makes it reach this size; a remainder shorter than half of the
     size joins the last run. There is at least one run, which is empty if the file has no rows.
@@ -123,7 +125,7 @@ def groups_in(
 ) -> list[tuple[int, tuple[int, int]]]:
     """Return the row groups of a run of rows [start, end), each with its range of bytes.
 
-    The ranges have no gaps between them. Groups without rows are left out.
+    The ranges have no gaps between them. Groups that have no rows are left out.
     """
     rows, edges = first_rows(metadata), first_bytes(metadata, file_bytes)
     groups = [
@@ -140,14 +142,15 @@ def groups_in(
 
 
 class RangeFile(io.RawIOBase):
-    """A file for pyarrow that can keep one range in memory, and adds up the checksum of ranges.
+    """A file for pyarrow that can keep one range in memory, and computes the checksum of ranges.
 
-    `error` keeps an error of the file itself, since pyarrow replaces errors with its own.
+    `error` keeps an error of the file itself, since pyarrow replaces such an error with a different
+    one.
     """
 
     def __init__(self, handle: BinaryIO, path: str, *, file_bytes: int) -> None:
         self.crc32c = 0
-        """The checksum of all ranges taken, in the order in which they were taken."""
+        """The checksum of all ranges that take() has read, in the order of the calls."""
         self.error: OSError | None = None
         self._handle = handle
         self._path = path
@@ -177,7 +180,7 @@ class RangeFile(io.RawIOBase):
             self._held = block if step == HELD_BYTES else b""
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes."""
+        """Return the next `size` bytes, or all remaining bytes if `size` is negative."""
         left = max(0, self._file_bytes - self._offset)
         size = left if size < 0 else min(size, left)
         begin = self._offset - self._start

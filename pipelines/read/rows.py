@@ -1,4 +1,4 @@
-"""Turns rows of a table into records; a record's offset is the row's number, its length 1."""
+"""Turns rows of a table into records, whose offset is the row's number and whose length is 1."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class TableRows:
     input_format: InputFormat
 
     def columns(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of a table that are read."""
+        """Return the names of the columns that are read."""
         return [name for name in names if self.input_format.all_columns or self._needs(name)]
 
     def _needs(self, column: str) -> bool:
@@ -43,7 +43,7 @@ class TableRows:
 
     @cached_property
     def _needed(self) -> frozenset[str]:
-        """The columns that may contain the fields: column names may contain dots."""
+        """The columns that may contain the fields; the names of columns may contain dots."""
         return frozenset(
             name
             for field in self.input_format.fields or ()
@@ -51,7 +51,7 @@ class TableRows:
         )
 
     def records(self, batch: pa.RecordBatch, first_row: int) -> Iterator[Record | Damage]:
-        """Yield the rows of a batch."""
+        """Yield the rows of a batch as records or damage."""
         batch = self._with_texts(batch)
         too_long = self._too_long(batch)
         # Values that are too long do not become Python objects, which would be copies.
@@ -121,9 +121,9 @@ class TableRows:
 
 
 def validated(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch of a file after checking that its values are within its buffers.
+    """Check that the values of a batch are within its buffers, and return the batch.
 
-    pyarrow trusts the offsets and indices of a file: wrong ones can end the process.
+    pyarrow trusts the offsets and indices of a file, and wrong ones can crash the process.
 
     Raises:
         pa.ArrowException: Some values are outside the buffers.
@@ -134,7 +134,7 @@ def validated(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def check_columns(names: Sequence[str], path: str, *, text_fields: Sequence[str]) -> None:
-    """Check that a table has one of the text columns, unless none are given.
+    """Check that a table has one of the text columns, if any are given.
 
     Raises:
         UserError: The table has none of them; the message names its columns.
@@ -153,7 +153,7 @@ def _is_string(data_type: pa.DataType) -> bool:
 
 
 def _contiguous(column: pa.Array) -> pa.Array:
-    """Return a column of string or binary views as one of plain strings or bytes."""
+    """Convert a column of string or binary views to a column of plain strings or bytes."""
     if pa.types.is_string_view(column.type):
         return column.cast(pa.binary_view()).cast(pa.large_binary()).view(pa.large_string())
     return column.cast(pa.large_binary()) if pa.types.is_binary_view(column.type) else column
@@ -197,7 +197,7 @@ def _byte_lengths(column: pa.Array) -> pa.Array | None:
 
 
 def _values(batch: pa.RecordBatch) -> list[dict[str, Any]] | None:
-    """Return the rows of a batch; None if one of them cannot be represented in Python."""
+    """Return the rows of a batch as dicts; None if a value cannot be represented in Python."""
     try:
         return _dicts(batch)
     except _NO_VALUE:

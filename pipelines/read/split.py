@@ -1,6 +1,6 @@
-"""Splits: byte ranges of input files, and how files are cut into them.
+"""Splits, which are byte ranges of input files, and the function that cuts a file into them.
 
-`splits` of `pipelines/read/formats.py` decides by format where a file is cut, if at all.
+`splits` of `pipelines/read/formats.py` decides by the format of a file where it is cut, if at all.
 
 The size of a split depends on the file and on `split_bytes` alone, so that the same corpus is cut
 the same way for any number of workers.
@@ -46,8 +46,8 @@ class FileSplit:
 def split_file(file: InputFile, split_bytes: int, *, form: str = "") -> list[FileSplit]:
     """Return the splits of a file, in order and without gaps.
 
-    All splits are `split_bytes` long except the last, which takes the remainder: half a split to
-    one and a half (a shorter file is one split).
+    All splits are `split_bytes` long except the last, which takes the remainder: it has between
+    half and one and a half times that length. A shorter file is one split.
 
     Raises:
         ValueError: `split_bytes` is below 1.
@@ -76,7 +76,8 @@ def open_split(split: FileSplit) -> BinaryIO:
     """Open the file of a split like `open_input`, if it is still the file that was cut.
 
     Raises:
-        UserError: The file cannot be opened, or its size, time or etag has changed since.
+        UserError: The file cannot be opened, or its size, time or etag has changed since it was
+            cut.
     """
     if is_url(split.path):
         file, remote = open_remote(split.path)
@@ -96,8 +97,8 @@ def check_unchanged(file: BinaryIO, split: FileSplit) -> None:
     """Check that a file on a local disk was not modified while it was read.
 
     Args:
-        file: The file that `open_split` returned. For a URL, reading a changed file fails by
-            itself.
+        file: The file that `open_split` returned. For a URL, nothing is checked, because reading a
+            changed file fails.
         split: The split that was read.
 
     Raises:

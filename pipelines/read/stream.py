@@ -15,7 +15,7 @@ _BLOCK_BYTES = 64 << 10
 
 
 class PlainStream:
-    """Reads the bytes of an uncompressed file from an offset on."""
+    """Reads the bytes of an uncompressed file, beginning at an offset."""
 
     failure = None
 
@@ -32,11 +32,11 @@ class PlainStream:
 
     @property
     def done(self) -> int:
-        """Return the number of the split's bytes that have been read so far."""
+        """The number of the split's bytes that have been read so far."""
         return max(0, min(self.offset, self.end) - self._split.start)
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes: at most `size`, none at the end of the file.
+        """Return the next `size` bytes; fewer before the end of the file, and none at the end.
 
         Raises:
             UserError: The file ends before its size.
@@ -61,7 +61,7 @@ class DecompressedStream:
         self.size = sys.maxsize
         """The end of the content; sys.maxsize until the end has been read."""
         self.failure: Failure | None = None
-        """Why the content ends too early; known once its end has been read."""
+        """Why the content ends too early; None if it does not, or until its end has been read."""
         self._stored = PlainStream(handle, split, offset=0)
         self._pieces = decompress(self._stored, codec)
         self._piece = memoryview(b"")
@@ -69,16 +69,16 @@ class DecompressedStream:
 
     @property
     def crc32c(self) -> int:
-        """Return the checksum of the bytes of the file that have been read so far."""
+        """The checksum of the bytes of the file that have been read so far."""
         return self._stored.crc32c
 
     @property
     def done(self) -> int:
-        """Return the number of bytes of the file that have been read so far."""
+        """The number of bytes of the file that have been read so far."""
         return self._stored.done
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes: at most `size`, none at the end of the content.
+        """Return the next `size` bytes; fewer before the end of the content, and none at the end.
 
         Raises:
             UserError: The file ends before its size.
@@ -113,7 +113,7 @@ ByteStream = PlainStream | DecompressedStream
 
 
 def skip_rest(stream: ByteStream) -> int:
-    """Read a stream to its end, which its checksum requires; return the number of bytes left."""
+    """Read a stream to its end, as its checksum requires; return the number of bytes read."""
     length = 0
     while block := stream.read(_BLOCK_BYTES):
         length += len(block)
@@ -143,7 +143,7 @@ class StreamFile(io.RawIOBase):
 
 
 def stream_of(handle: BinaryIO, split: FileSplit, *, offset: int = 0) -> ByteStream:
-    """Return a stream of an open file from `offset` on, or of all content of a compressed one."""
+    """Return a stream of an open file that begins at `offset`, or at 0 if it is compressed."""
     codec = compression(split.path)
     if codec is None:
         return PlainStream(handle, split, offset=offset)
@@ -151,7 +151,7 @@ def stream_of(handle: BinaryIO, split: FileSplit, *, offset: int = 0) -> ByteStr
 
 
 def whole_file(handle: BinaryIO, path: str) -> FileSplit:
-    """Return an opened file as a split."""
+    """Return a split that contains the whole of an open file."""
     file_bytes = handle.seek(0, io.SEEK_END)
     return FileSplit(
         source="",
@@ -166,7 +166,7 @@ def whole_file(handle: BinaryIO, path: str) -> FileSplit:
 
 @contextmanager
 def open_stream(split: FileSplit, *, offset: int = 0) -> Iterator[ByteStream]:
-    """Open the file of a split and yield its bytes from `offset` on (0 if it is compressed).
+    """Open a split's file; yield a stream from `offset`, or from 0 if the file is compressed.
 
     Raises:
         UserError: The file cannot be opened, or has changed since it was cut; a change is also

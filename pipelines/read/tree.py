@@ -1,10 +1,10 @@
 """Searches a folder on a local disk for matching files, and notes unreadable folders.
 
 A file has one name, however many links lead to it: the path that passes through the fewest links,
-and of several such paths the first one, compared by components. The name depends on the tree alone,
-not on the order in which a disk lists a folder. (A hard link counts as a file, not as a link.)
+or the first of several such paths, compared by components. The name depends on the tree alone, not
+on the order in which a disk lists a folder. (A hard link counts as a file, not as a link.)
 
-    folder search   real folders first, then folders behind one link, two links ...; each once
+    folder search   real folders first, then folders behind one link, then two ...; each folder once
     glob            a wildcard crosses links to folders, ** does not, as in pathlib
 """
 
@@ -37,9 +37,9 @@ class Findings:
     broken_links: set[Path] = field(default_factory=set)
     """The links that lead to nothing or to themselves and do not match."""
     unmatched: list[Path] = field(default_factory=list)
-    """The other paths found by a folder search: they do not match and are not folders."""
+    """The paths that a folder search found but that neither match nor are folders."""
     hidden: set[Path] = field(default_factory=set)
-    """The hidden files, and hidden folders, which are not searched."""
+    """The hidden files and folders; hidden folders are not searched."""
 
     def is_folder(self, path: Path) -> bool:
         """Return whether a path leads to a folder; record the path if that cannot be determined."""
@@ -164,7 +164,7 @@ def one_path_per_file(paths: Iterable[Path], root: Path) -> list[Path]:
 
 
 def _is_link(path: Path) -> bool:
-    # Without permission, Path.is_symlink raises.
+    # Path.is_symlink raises if permission is denied.
     return os.path.islink(path)  # noqa: PTH114 - see above
 
 

@@ -3,7 +3,7 @@
 Provenance, ids and the rows kept in rejects/ use this conversion. A string stays as it is. Numbers,
 booleans, lists and objects are written as JSON, integers with all their digits; decimals, dates and
 UUIDs are written out; a duration is written as hours, minutes and seconds; bytes are decoded as
-UTF-8 or, if they are not text, written in hexadecimal. A value without text (null, NaN, a lone
+UTF-8 or, if they are not text, written in hexadecimal. A value that has no text (null, NaN, a lone
 surrogate) becomes "".
 """
 
@@ -29,8 +29,8 @@ UNUSABLE = Unusable()
 """Stands for a value that cannot be represented."""
 
 MAX_DEPTH = 200
-"""The maximum nesting of a value that orjson refuses. The limit of Python's own JSON module depends
-on the stack depth of its caller."""
+"""The nesting depth up to which a value that orjson refuses is still converted. The limit of
+Python's own JSON module depends on the stack depth of its caller."""
 
 _PLAIN = orjson.OPT_NON_STR_KEYS | orjson.OPT_NAIVE_UTC | orjson.OPT_SERIALIZE_NUMPY
 _NANOSECONDS = 10**9
@@ -38,7 +38,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f]")
 
 
 def as_text(value: Any) -> str:
-    """Return a value as text; "" if it has none."""
+    """Return a value as text; "" if the value has no text."""
     if isinstance(value, str):
         return value
     if value is None or value is UNUSABLE:
@@ -66,7 +66,7 @@ def as_json(value: Any, *, sort: bool = False) -> bytes:
 
 
 def text_of(value: Any) -> Any:
-    """Return bytes that are UTF-8 as a string; Parquet without annotations stores text as bytes.
+    """Decode bytes that are UTF-8; Parquet files without annotations store text as bytes.
 
     Any other value stays as it is.
     """
@@ -100,7 +100,7 @@ def _other_as_text(value: Any) -> str:
 
 
 def _inner(value: Any) -> str | None:
-    """Return a value that orjson does not know, inside a list or object, in a form it can write."""
+    """Convert a value inside a list or object that orjson does not know to text or None."""
     return None if value is UNUSABLE else as_text(value)
 
 
@@ -114,7 +114,7 @@ def _json_by_hand(value: Any, *, sort: bool) -> bytes:
 
 
 def _without_unknown(value: Any, depth: int = 1) -> Any:
-    """Return a value that consists only of types that json writes.
+    """Convert a value so that it consists only of types that json writes.
 
     Raises:
         RecursionError: The value is nested more deeply than MAX_DEPTH.
