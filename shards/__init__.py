@@ -1,4 +1,4 @@
-"""Memory-mapped token shards: format, writer, reader, manifest; windows in a random order.
+"""Memory-mapped token shards: format, writer, reader and manifest; windows in a random order.
 
 The names listed here are public (docs/own.md); all others may change without notice.
 """

@@ -21,7 +21,7 @@ from shards.commands.table import COMMANDS, CORPUS, CORPUS_GROUP, GROUPS, MORE, 
 from shards.errors import UserError
 
 _DATASETS = "shards"
-"""The word before the names of commands on datasets."""
+"""The word that precedes the names of commands on datasets."""
 _RUN = "run"
 OTHERS = {_RUN: "read a custom corpus: corpusmill run my_notes …"}
 """Words after `corpusmill` that are not commands of the table."""
@@ -32,7 +32,7 @@ _Chosen = tuple[Entry, Sequence[str]] | None
 
 def main() -> int:
     """Run the command that the command line names and return the exit code."""
-    # Makes custom modules in the working folder importable; the last entry hides no other module.
+    # Makes custom modules in the working folder importable; as the last entry it hides none.
     sys.path.append(str(Path.cwd()))
     return _run(PROGRAM, lambda: _named(sys.argv[1:]))
 
@@ -65,7 +65,7 @@ def _run(start: str, choose: Callable[[], _Chosen]) -> int:
 
     Args:
         start: The typed words before those that name the command.
-        choose: Returns the command; or lists the commands and returns None.
+        choose: Returns the command, or lists the commands and returns None.
     """
     invocation, command = Invocation(start), Command()
 
@@ -102,7 +102,7 @@ def _named(words: Sequence[str]) -> _Chosen:
 
 
 def _of_package(package: str) -> dict[str, Entry]:
-    """Return the commands of a package by their last words."""
+    """Return the commands of a package by the last words of their names."""
     entries = (entry for entry in COMMANDS.values() if entry.module.split(".")[0] == package)
     return {entry.name.split()[-1]: entry for entry in entries}
 
@@ -114,10 +114,10 @@ def _choose(
     *,
     others: Mapping[str, str] = MappingProxyType({}),
 ) -> _Chosen:
-    """Return the command that the first word names, or list all and return None.
+    """Return the command that the first word names, or list all commands and return None.
 
     Args:
-        start: The typed words before these.
+        start: The typed words before `words`.
         entries: The commands by name.
         words: The typed words after `start`.
         others: Further accepted words, each with its description.

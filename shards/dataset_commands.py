@@ -258,7 +258,7 @@ class Trace(Command, DataConfig):
     """With --document: search the steps before N. Default: the run's --steps, else one epoch."""
 
     def run(self) -> None:
-        """Print the answer."""
+        """Print the documents of the step, or the steps that see the document."""
         run = self.sampling_plan() if self.run_file is None else SamplingPlan.load(self.run_file)
         tracer = trace.Tracer(run)
         if self.step is not None:
@@ -314,7 +314,7 @@ class Remove(Command):
         )
 
     def _names(self) -> DocumentQuery:
-        """Check the other flags and return the names of the documents."""
+        """Return the names and patterns that select the documents, after checking --reason."""
         if not self.dry_run and not self.reason.strip():
             raise UserError(
                 "--reason is missing: give a reason, which the manifest stores, or --dry-run."

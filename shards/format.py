@@ -19,7 +19,7 @@
        "MMIDIDX", 0, 0
 
 `.arrow`, one row per document: an Arrow IPC file with one uncompressed record batch, so that every
-column can be mapped without a copy. The columns of `REQUIRED` come first, followed by those of the
+column can be memory-mapped. The columns of `REQUIRED` come first, followed by those of the
 pipeline. (The int64 arrays of `.idx` are never aligned to 8 bytes: search in `offset` instead.)
 
 A shard may be empty: an empty `.bin`, an `.idx` of 42 bytes, an `.arrow` without rows. All
@@ -48,13 +48,13 @@ BIN = "bin"
 IDX = "idx"
 ARROW = "arrow"
 SUFFIXES = (BIN, IDX, ARROW)
-"""The files of a shard, in the order in which they are written."""
+"""The suffixes of a shard's files, in the order in which the files are written."""
 
 REQUIRED = pa.schema(
     [
         pa.field("offset", pa.int64(), nullable=False),  # first token, counted in tokens
         pa.field("tokens", pa.int32(), nullable=False),  # tokens, including the final eos
-        pa.field("prompt_tokens", pa.int32(), nullable=False),  # leading tokens without loss
+        pa.field("prompt_tokens", pa.int32(), nullable=False),  # leading tokens that have no loss
         pa.field("order", pa.uint64(), nullable=False),  # the hash that sorts the documents
     ]
 )
@@ -79,7 +79,7 @@ def shard_file(stem: AnyPath, suffix: str) -> AnyPath:
 
 
 def index_bytes(lengths: NDArray[np.int32], dtype: np.dtype[Any]) -> bytes:
-    """Return the `.idx` of documents with these lengths in tokens: 42 + 20 bytes per document."""
+    """Return the `.idx` of documents with lengths in tokens: 42 bytes, plus 20 per document."""
     num_documents = len(lengths)
     header = _HEADER.pack(_MAGIC, _VERSION, _CODES[dtype], num_documents, num_documents + 1)
     return b"".join([header, *(array.tobytes() for array in _arrays(lengths, dtype))])

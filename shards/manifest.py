@@ -1,4 +1,4 @@
-"""The parts of a dataset: `manifest.json`, written last and only ever replaced as a whole.
+"""`manifest.json`, which lists the parts of a dataset; written last and only replaced as a whole.
 
     Manifest ─┬─ tokenizer, vocabulary, options, libraries
               ├─ generations ─┬─ inputs
@@ -121,17 +121,17 @@ class Account:
 
     read: int
     dropped: Mapping[str, int]
-    """Dropped rows by reason."""
+    """The number of dropped rows by reason."""
     kept: int = 0
     quarantined: Mapping[str, int] = field(default_factory=dict)
-    """Rows by reason."""
+    """The number of quarantined rows by reason."""
     fanned_out: int = 0
     not_sampled: int = 0
     erased: int = 0
     bytes: Mapping[str, int] = field(default_factory=dict)
-    """Bytes of text by verdict."""
+    """The number of bytes of text by verdict."""
     groups: Mapping[str, Mapping[str, Mapping[str, int]]] = field(default_factory=dict)
-    """Rows and bytes by group and verdict."""
+    """The numbers of rows and bytes by group and verdict."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -151,7 +151,7 @@ class Generation:
     accounting: Mapping[str, Mapping[str, Any]]
     """The numbers of records read, kept, dropped and quarantined, by source."""
     dropped: tuple[TableEntry, ...] = ()
-    """Tables with text, reason and metrics of dropped documents, with `--keep-dropped`."""
+    """Tables of the text, reason and metrics of dropped documents; only with `--keep-dropped`."""
     libraries: Mapping[str, str] = field(default_factory=dict)
     """Versions that differ from those of the manifest, which are the first generation's."""
 
@@ -188,7 +188,7 @@ class ShardLocation:
 
 @dataclass(frozen=True, kw_only=True)
 class Removal:
-    """Documents that windows leave out from this manifest number on."""
+    """Documents that windows leave out in manifest `number` and all later ones."""
 
     number: int
     reason: str
@@ -237,14 +237,14 @@ class TokenizerEntry:
 
 
 def distinct_labels(first: tuple[str, str], second: tuple[str, str]) -> tuple[str, str]:
-    """Return the names of two models that differ, for messages.
+    """Return different names for two models, for use in messages.
 
     Args:
         first: A name, and the SHA-256 of its file.
         second: The name and the hash of the other model.
 
     Returns:
-        The two names; if they are equal, with the first digits of the hashes.
+        The two names; if they are equal, each is followed by the first digits of its hash.
     """
     if first[0] != second[0]:
         return first[0], second[0]
@@ -274,7 +274,7 @@ class Manifest:
         """Return the dataset as it was at a manifest number.
 
         Raises:
-            UserError: there is no such number, or the dataset was overwritten since.
+            UserError: there is no such number, or the dataset has been overwritten since.
         """
         first = min(generation.number for generation in self.generations)
         if not first <= number <= self.number:
@@ -312,13 +312,13 @@ class Manifest:
         )
 
     def source_entries(self) -> Iterator[tuple[Generation, str, SourceEntry]]:
-        """Yield generation, name and entry of every source: by generation, then name."""
+        """Yield the generation, name and entry of every source, sorted by generation and name."""
         for generation in self.generations:
             for name, entry in sorted(generation.sources.items()):
                 yield generation, name, entry
 
     def locations(self) -> Iterator[ShardLocation]:
-        """Yield all shards: by generation, then source, split and number."""
+        """Yield all shards, sorted by generation, source, split and number."""
         for generation, name, source in self.source_entries():
             for split in (TRAIN, VALIDATION):
                 for number, entry in enumerate(source.split(split)):
@@ -327,7 +327,7 @@ class Manifest:
                     )
 
     def shards(self, source: str | None = None, *, split: str = TRAIN) -> tuple[ShardEntry, ...]:
-        """Return the shards of one source or of all: by generation, then source, then shard."""
+        """Return the shards of one source or of all sources, by generation, source and number."""
         return tuple(
             location.entry
             for location in self.locations()
@@ -360,7 +360,7 @@ class Totals:
     documents: int
     tokens: int
     bytes: int
-    """The size of all their files in bytes."""
+    """The size of all files of the shards in bytes."""
 
 
 def sum_shards(shards: Iterable[ShardEntry]) -> Totals:
@@ -461,8 +461,8 @@ def check_file_locations(directory: AnyPath, manifest: Manifest) -> None:
     """Check that a dataset's files are in its folder, unless it consists of links.
 
     Args:
-        directory: Its folder.
-        manifest: The manifest that names its files.
+        directory: The folder of the dataset.
+        manifest: The manifest that names the dataset's files.
 
     Raises:
         DamageError: A link leads out of the folder.
@@ -472,7 +472,7 @@ def check_file_locations(directory: AnyPath, manifest: Manifest) -> None:
 
 
 def _is_linked(directory: AnyPath) -> bool:
-    # Where the manifest is a link as well, all files are: those of a cache or an annex.
+    # If the manifest is a link as well, all files are links, as in a cache or an annex.
     return (directory / NAME).is_symlink()
 
 
@@ -522,7 +522,7 @@ class _Counts:
 
 
 def parse_dataset(text: str | AnyPath) -> tuple[AnyPath, int | None]:
-    """Return folder and manifest number of `DIR` or `DIR@n`; never split an existing folder's name.
+    """Return the folder and number of `DIR` or `DIR@n`; an existing folder's name is not split.
 
     For hf:OWNER/NAME[@REVISION] the folder is its address on the hub.
     """
@@ -564,7 +564,7 @@ def _absence(directory: AnyPath) -> str:
 
 
 def _content(manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest as JSON; `libraries` is left out where it equals the dataset's."""
+    """Return a manifest as JSON; a generation's `libraries` is left out if it is empty."""
     content: dict[str, Any] = to_json(manifest)
     for generation in content["generations"]:
         if not generation["libraries"]:

@@ -6,7 +6,7 @@ _NO_MEMORY = ("Cannot allocate memory", "failed to map segment", "can't start ne
 
 
 def is_out_of_memory(error: BaseException) -> bool:
-    """Return whether an error was raised because memory was refused."""
+    """Return whether an error means that the system had too little memory."""
     if isinstance(error, MemoryError):
         return True
     if isinstance(error, OSError) and error.errno == errno.ENOMEM:

@@ -1,4 +1,4 @@
-"""Merges segments or generations: shards, tables and signatures by ranges of the order or a hash.
+"""Merges shards, tables and signatures of segments or generations, by ranges of order or hash.
 
 slices of segments or shards ── merged_order ──▶ one shard
 all generations of a source  ── MergedSource ──▶ its slices and the number of new shards
@@ -42,7 +42,7 @@ class ShardSlice:
 def merged_order(slices: Sequence[ShardSlice]) -> np.ndarray:
     """Return the row numbers (int64[n]) of all documents over all slices, sorted by order.
 
-    Equal orders keep the order of the slices, which is that of the documents' identities.
+    Documents of equal order stay in the order of their slices, which is that of their identities.
     """
     orders = [column(part.documents, "order") for part in slices]
     return np.argsort(np.concatenate([np.zeros(0, np.uint64), *orders]), kind="stable")
@@ -53,7 +53,7 @@ def write_merged_shard(
 ) -> ShardEntry:
     """Write the documents of all slices as a shard, sorted by order.
 
-    Equal orders keep the order of the slices, which is that of the documents' identities.
+    Documents of equal order stay in the order of their slices, which is that of their identities.
     """
     documents, tokens = merge_slices(slices, dtype=dtype)
     return write_shard(stem, documents, directory=directory, tokens=tokens, dtype=dtype)
@@ -80,13 +80,13 @@ def merge_slices(
 def gather(
     tokens: Sequence[np.ndarray], owners: np.ndarray, *, starts: np.ndarray, lengths: np.ndarray
 ) -> Iterator[np.ndarray]:
-    """Yield the tokens of n documents in this order, a thousand documents at a time.
+    """Yield the tokens of n documents in the order of `owners`, a thousand documents at a time.
 
     Args:
         tokens: Arrays of tokens.
         owners: int[n], the index of the array that contains each document.
-        starts: int[n], where the document begins in that array.
-        lengths: int[n], the number of tokens of the document.
+        starts: int[n], the position of each document's first token in that array.
+        lengths: int[n], the number of tokens of each document.
     """
     for first_row in range(0, len(owners), 1024):
         part = slice(first_row, first_row + 1024)
@@ -171,7 +171,7 @@ class MergedSource:
                 table, rows = self._table(shard)
                 inside = slice_between(column(table, "order")[rows], within.low, within.high)
                 slices.append(self._slice(shard, table, rows[inside]))
-        if not slices:  # the columns must come from somewhere
+        if not slices:  # an empty slice, which has the columns
             shard = self.entries[split][0]
             slices.append(self._slice(shard, self._table(shard)[0], np.zeros(0, np.int64)))
         return slices
@@ -198,8 +198,8 @@ def min_shards(tokens: np.ndarray, limit: int) -> int:
     Within a bin, tokens are assumed to be evenly spread.
 
     Args:
-        tokens: int64[n], the tokens in each of n even bins of the order.
-        limit: The maximum number of tokens per shard; at least those of the longest document.
+        tokens: int64[n], the number of tokens in each of n equal bins of the order.
+        limit: The maximum number of tokens per shard; at least that of the longest document.
     """
     shards = 1
     while shards < len(tokens) and tokens.reshape(shards, -1).sum(axis=1).max() > limit:
@@ -213,13 +213,13 @@ SIGNATURE_BYTES = 64 << 20
 files."""
 
 MANY_FILES = 512
-"""The number of files above which files grow instead, up to MAX_GROWTH times as large."""
+"""The number of files beyond which files become larger instead, up to MAX_GROWTH times."""
 
 MAX_GROWTH = 8
 
 
 RowsToKeep = Callable[[pa.Table], NDArray[np.bool_]]
-"""A function that returns which rows of a table stay, bool[rows]."""
+"""A function that returns a mask, bool[rows], of the rows of a table that stay."""
 
 
 class OrderedTable:
@@ -240,12 +240,12 @@ class OrderedTable:
 
     @property
     def bytes(self) -> int:
-        """The uncompressed size of the rows."""
+        """The uncompressed size of the rows in bytes."""
         groups = range(self.footer.num_row_groups)
         return sum(self.footer.row_group(group).total_byte_size for group in groups)
 
     def rows(self, within: Range) -> pa.Table:
-        """Return the rows in a range of orders; the file is not read if it has none."""
+        """Return the rows in a range of orders; the file is not read if it has no such rows."""
         order = self.footer.schema.names.index("order")
         groups = [self.footer.row_group(group) for group in range(self.footer.num_row_groups)]
         found = [group.column(order).statistics for group in groups if group.num_rows]
@@ -265,7 +265,8 @@ def merged_tables(
 ) -> Iterator[pa.Table]:
     """Yield the rows of Parquet files in a range, by order, in parts of bounded size.
 
-    Equal orders keep the order of the files. Files without rows in the range are not opened again.
+    Rows of equal order stay in the order of the files. Files without rows in the range are not
+    opened again.
 
     Args:
         tables: The files, at least one.
@@ -294,10 +295,10 @@ def num_signature_files(groups: Sequence[Sequence[TableEntry]]) -> int:
 def merged_signatures(tables: Sequence[pa.Table], within: Range) -> pa.Table:
     """Merge rows of signature tables, sorted by the hash of their kind.
 
-    Rows with equal hashes are sorted by their other uint64 columns.
+    Rows with equal hashes are sorted by their remaining uint64 columns.
 
     Args:
-        tables: The rows in a range of that hash, at least one table.
+        tables: Tables of the rows in a range of that hash; at least one.
         within: The range.
     """
     table = pa.concat_tables(tables)

@@ -50,7 +50,7 @@ def check_relative(path: str) -> None:
 
 
 RelativePath = Annotated[str, check_relative]
-"""The type of a field of a record (records.py)."""
+"""The type of a record's field (records.py) that is a relative path."""
 
 
 def check_name(name: str) -> None:
@@ -65,11 +65,11 @@ def check_name(name: str) -> None:
 
 
 Name = Annotated[str, check_name]
-"""The type of a field of a record: the name of one file or folder."""
+"""The type of a record's field (records.py) that is the name of one file or folder."""
 
 
 def check_stem(stem: str, suffixes: Iterable[str]) -> None:
-    """Check that a stem with each of the suffixes gives the name of a file in one folder.
+    """Check that a stem and each of the suffixes form the name of a file in one folder.
 
     Raises:
         ValueError: A name is invalid; the message contains it.
@@ -79,7 +79,7 @@ def check_stem(stem: str, suffixes: Iterable[str]) -> None:
 
 
 def join_checked(folder: AnyPath, *names: str) -> AnyPath:
-    """Return the path of a file below a folder; every name is one part of it.
+    """Return the path of a file below a folder; every name is one part of the path.
 
     Raises:
         ValueError: A name is invalid, such as `..` or `a/b`.
@@ -92,12 +92,12 @@ def join_checked(folder: AnyPath, *names: str) -> AnyPath:
 
 
 def check_links(directory: AnyPath, paths: Iterable[str], *, files: bool = True) -> None:
-    """Check that no link leads from paths in a folder out of it; only their folders are listed.
+    """Check that no path in a folder leaves it through a link; only the paths' parents are listed.
 
     Args:
         directory: The folder; behind a URL there are no links.
         paths: Paths relative to the folder that pass `check_relative`; they need not exist.
-        files: Whether to check the files themselves besides their folders.
+        files: Whether to check the files themselves and not only their folders.
 
     Raises:
         DamageError: A link leads out of the folder.
@@ -128,14 +128,14 @@ def _links_in(folder: Path) -> set[str]:
 
 
 def check_sources(names: Collection[str], *, present: Collection[str] = ()) -> None:
-    """Check that the sources of a run can be folders of one folder, on any file system.
+    """Check that the sources of a run can all be subfolders of one folder on any file system.
 
     Args:
         names: The names of the run's sources.
         present: The names of the sources that the dataset already has, which are accepted.
 
     Raises:
-        UserError: A name is not portable, or two differ only in upper and lower case.
+        UserError: A name is not portable, or two names differ only in upper and lower case.
     """
     every = {*names, *present}
     counts = Counter(name.lower() for name in every)

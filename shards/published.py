@@ -1,8 +1,8 @@
-"""Published datasets on this machine: their files in the cache of the hub's library.
+"""Fetches published datasets to this machine, into the cache of the hub's library.
 
-Files that are there already are not fetched again, and need no connection. Several processes may
-fetch the same dataset: the library locks each file, so that it is downloaded once. Files that
-training does not read (audit, signatures, rejects, dropped texts) are not fetched.
+Files that the cache already contains are not fetched again and need no connection. Several
+processes may fetch the same dataset: the library locks each file, so that it is downloaded once.
+Files that training does not read (audit, signatures, rejects, dropped texts) are not fetched.
 """
 
 from pathlib import Path
@@ -18,7 +18,8 @@ _UNREAD = [f"*/{folder}/*" for folder in FOLDERS]
 def at_commit(name: HubName) -> HubName:
     """Return the dataset at the commit that its revision names now; only the manifest is fetched.
 
-    Without a connection it is the commit that the revision named when it was last fetched.
+    If there is no connection, it is the commit that the revision named when the cache last fetched
+    the dataset.
 
     Raises:
         UserError: There is no such dataset or revision, it is gated, it was not made by corpusmill,
@@ -39,7 +40,7 @@ def fetch(name: HubName | str) -> Path:
         name: The name of the dataset, or the text hf:OWNER/NAME[@REVISION].
 
     Raises:
-        UserError: The text is not such a name, or one of the reasons of `at_commit`.
+        UserError: The text is not such a name, or for one of the reasons of `at_commit`.
         DamageError: Its manifest is damaged.
     """
     if isinstance(name, str):
@@ -50,7 +51,7 @@ def fetch(name: HubName | str) -> Path:
 def _snapshot(
     name: HubName, *, only: list[str] | None = None, without: list[str] | None = None
 ) -> Path:
-    """Fetch the files that match patterns and return the folder of the commit in the cache."""
+    """Fetch the files that patterns select and return the commit's folder in the cache."""
     from huggingface_hub import snapshot_download  # noqa: PLC0415  it takes a second to import
 
     silence_hub(bars=without is not None)

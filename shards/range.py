@@ -1,11 +1,11 @@
-"""Ranges of the order hash; each item of the merge stage works on one."""
+"""Ranges of the order hash; each item of the merge stage works on one range."""
 
 import itertools
 from dataclasses import dataclass
 
 ROWS_AT_ONCE = 500_000
 BYTES_AT_ONCE = 128 << 20
-"""Audit rows, and bytes of texts and rejects, that are merged at a time."""
+"""The maximum numbers of audit rows, and of bytes of texts and rejects, merged at a time."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Range:
         return cls(low=-(-(index << 64) // total), high=-(-((index + 1) << 64) // total))
 
     def overlaps(self, other: "Range") -> bool:
-        """Return whether an order may be in both ranges."""
+        """Return whether the two ranges have an order in common."""
         return self.low < other.high and other.low < self.high
 
     def intersection(self, other: "Range") -> "Range":
@@ -38,7 +38,7 @@ def split_range(within: Range, *, rows: int, held_bytes: int) -> list[Range]:
     Args:
         within: The range.
         rows: The number of audit rows over all orders.
-        held_bytes: The size of their texts and rejects.
+        held_bytes: The size of the texts and rejects of these rows, in bytes.
     """
     width = within.high - within.low
     parts = max(

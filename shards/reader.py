@@ -53,18 +53,18 @@ def _no_rows() -> Rows:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Shard:
-    """An open shard. Unpickling one opens the same files again."""
+    """An open shard; unpickling a shard opens the same files again."""
 
     directory: AnyPath
     """The dataset's folder."""
     entry: ShardEntry
     tokens: Tokens = field(repr=False)
-    """All tokens, mapped."""
+    """All tokens, memory-mapped."""
     documents: pa.Table = field(repr=False)
-    """A row per document, mapped; every column is one chunk. The lengths of columns are checked;
-    `value` and `column` also check that strings are within the file."""
+    """A row per document, memory-mapped; every column is one chunk. The lengths of columns are
+    checked; `value` and `column` also check that strings are within the file."""
     offsets: NDArray[np.int64] = field(repr=False)
-    """First token of each document, mapped and aligned; a document ends where the next starts."""
+    """First token of each document, memory-mapped; a document ends where the next one starts."""
     removed: Rows = field(default_factory=_no_rows)
     """Rows that training windows leave out; they can still be read as documents."""
 
@@ -103,7 +103,7 @@ class Shard:
         )
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # A mapping would be pickled as a copy of its content; a loader's worker maps it itself.
+        # Memory-mapped data would be pickled as a copy: a loader's worker maps the files itself.
         reopen = partial(Shard.open, dtype=self.tokens.dtype, removed=self.removed)
         return reopen, (self.directory, self.entry)
 
@@ -113,31 +113,31 @@ class Shard:
 
     @cached_property
     def prompts(self) -> NDArray[np.int32]:
-        """Number of leading tokens without loss of each document, mapped."""
+        """Number of leading tokens of each document that have no loss; memory-mapped."""
         column: NDArray[np.int32] = self.documents["prompt_tokens"].chunk(0).to_numpy()
         return column
 
     @cached_property
     def lengths(self) -> NDArray[np.int32]:
-        """Number of tokens of each document, mapped; with its offset they give its end."""
+        """Number of tokens of each document, memory-mapped; offset plus length is the end."""
         column: NDArray[np.int32] = self.documents["tokens"].chunk(0).to_numpy()
         return column
 
     @cached_property
     def ids(self) -> NDArray[np.unsignedinteger[Any]]:
-        """All tokens as unsigned integers, mapped: a negative one is larger than any vocabulary."""
+        """All tokens as unsigned integers, memory-mapped; a negative one exceeds any vocabulary."""
         return self.tokens.view(f"u{self.tokens.itemsize}")
 
     @cached_property
     def is_unmasked(self) -> bool:
-        """Whether every token carries loss: no prompts, no removals. Reads 4 bytes per document."""
+        """Whether every token carries loss (no prompts or removals); reads 4 bytes per document."""
         return not len(self.removed) and not self.prompts.any()
 
     def __len__(self) -> int:
         return self.entry.documents
 
     def __getitem__(self, row: int) -> Tokens:
-        """Return the tokens of a document, including its final eos; a view of the file."""
+        """Return the tokens of a document, including its final eos, as a view of the file."""
         if not 0 <= row < len(self):
             raise IndexError(f"{self.entry.path} has {len(self)} documents, no document {row}")
         start, length = int(self.offsets[row]), int(self.lengths[row])
@@ -169,7 +169,7 @@ class Shard:
         """Return the value of a column in a row, as a Python value.
 
         Raises:
-            DamageError: the value cannot be read: the file was damaged.
+            DamageError: the value cannot be read, because the file was damaged.
         """
         cell = check_values(self.documents[name].slice(row, 1), self.file(ARROW))
         return cell[0].as_py()
@@ -178,7 +178,7 @@ class Shard:
         """Return a column, or its first rows, after reading and checking all values.
 
         Raises:
-            DamageError: a value cannot be read: the file was damaged.
+            DamageError: a value cannot be read, because the file was damaged.
         """
         return check_values(self.documents[name].slice(0, limit), self.file(ARROW))
 
@@ -231,7 +231,7 @@ class Documents:
         return int(self._ends[-1]) if len(self._ends) else 0
 
     def shard(self, index: int) -> Shard:
-        """Return the shard of `entries[index]`, opened once."""
+        """Return the shard of `entries[index]`, which is opened only once."""
         if index not in self._open:
             self._open[index] = self._dataset.shard(self.entries[index])
         return self._open[index]
@@ -291,7 +291,7 @@ class Dataset:
 
     @property
     def shown_directory(self) -> str:
-        """The dataset's folder for messages: relative if below the working directory."""
+        """The dataset's folder as messages show it: relative if below the working directory."""
         with suppress(ValueError, OSError):
             return relative(self.directory, Path.cwd())
         return str(self.directory)
@@ -336,7 +336,7 @@ class Dataset:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The tokens' bytes and flags."""
+        """The bytes and flags of all tokens."""
         entry = self.manifest.vocabulary
         return Vocabulary.open(self.directory / entry.path, entry)
 
@@ -358,7 +358,7 @@ class Dataset:
         return check_string_offsets(self.mapped_table(entry), path)
 
     def mapped_table(self, entry: ShardEntry) -> pa.Table:
-        """Return the same as `table`, but map the file without reading it: it must be whole.
+        """Return the same as `table`, but only memory-map the file, which must be whole.
 
         Raises:
             DamageError: the file is missing, or the number of rows differs from the manifest.
@@ -389,10 +389,10 @@ class Dataset:
         return Shard.open(self.directory, entry, dtype=dtype, removed=removed)
 
     def check_source(self, source: str | None) -> None:
-        """Check that the dataset has a source; None stands for all of them.
+        """Check that the dataset has a source; None stands for all sources.
 
         Raises:
-            UserError: it has no such source.
+            UserError: the dataset has no such source.
         """
         if source is not None and source not in self.sources:
             raise UserError(
@@ -400,7 +400,7 @@ class Dataset:
             )
 
     def documents(self, source: str | None = None, *, split: str = TRAIN) -> Documents:
-        """Return the documents of one source or of all: by generation, then source, then shard.
+        """Return the documents of one source or of all sources, by generation, source and shard.
 
         Raises:
             UserError: there is no such source.

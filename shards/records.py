@@ -34,8 +34,8 @@ def from_json(record_type: type[T], value: object, *, where: str) -> T:
     `Mapping[str, X]`, any of these in `Annotated[X, check]`, and Any.
 
     Raises:
-        ValueError: a field without a default is missing, or a field is unknown or has another type;
-            the message names the field, below `where`.
+        ValueError: a field without a default is missing, or a field is unknown or has the wrong
+            type; the message names the field, below `where`.
     """
     record: T = _read(record_type, value, where)
     return record
@@ -94,7 +94,7 @@ def _read_record(record_type: Any, value: Any, where: str) -> Any:
         state = "is missing" if wrong[0] in types else "is not known"
         raise ValueError(f"{where}.{wrong[0][:_MAX_SHOWN]} {state}")
     values = {key: _read(types[key], item, f"{where}.{key}") for key, item in value.items()}
-    return _check(lambda fields: record_type(**fields), values, where)  # it may check itself
+    return _check(lambda fields: record_type(**fields), values, where)  # which may check its fields
 
 
 def _check(check: Callable[[Any], Any], value: Any, where: str) -> Any:
@@ -134,4 +134,4 @@ def shorten(value: object) -> str:
 
 _MAX_SHOWN = 100
 _LARGE = 10**30
-"""Larger numbers are described: Python refuses to write very long ones."""
+"""Larger numbers are described instead, because Python refuses to write very long ones."""

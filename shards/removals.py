@@ -29,7 +29,7 @@ Rows = NDArray[np.int64]
 
 SCHEMA = pa.schema(
     [
-        pa.field("generation", pa.string(), nullable=False),  # its name: g0001-3f9c12ab
+        pa.field("generation", pa.string(), nullable=False),  # the name, such as g0001-3f9c12ab
         pa.field("source", pa.string(), nullable=False),
         pa.field("split", pa.string(), nullable=False),  # train or validation
         pa.field("shard", pa.int32(), nullable=False),  # index within generation, source and split
@@ -61,10 +61,10 @@ def removed_rows(directory: AnyPath, manifest: Manifest) -> dict[str, Rows]:
 
 
 def current_removals(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, dict[str, Rows]]:
-    """Return the newest manifest of a dataset, and the rows removed by now, as `removed_rows` does.
+    """Return a dataset's newest manifest and all rows removed so far, as `removed_rows` does.
 
-    If the dataset was overwritten or compacted since its manifest was read, the given manifest
-    counts. Rows of shards that it does not name are left out.
+    If the dataset was overwritten or compacted after `manifest` was read, `manifest` is used
+    instead of the newest one. Rows of shards that `manifest` does not name are left out.
     """
     newest = read_manifest(directory)
     if newest.lineage != manifest.lineage:
@@ -77,12 +77,12 @@ def current_removals(directory: AnyPath, manifest: Manifest) -> tuple[Manifest, 
 def write_removal(
     directory: AnyPath, number: int, rows: Sequence[tuple[str, str, str, int, int]]
 ) -> TableEntry:
-    """Write the removal of manifest `number` under a name with its checksum; return its entry.
+    """Write the removal of manifest `number` to a file named by its checksum; return its entry.
 
     Args:
         directory: the dataset's folder.
-        number: of the manifest that will name the removal.
-        rows: the values of `SCHEMA` for each document, in any order without duplicates.
+        number: the number of the manifest that will name the removal.
+        rows: the values of `SCHEMA` for each document, in any order, without duplicates.
     """
     columns = [list(values) for values in zip(*sorted(rows), strict=True)] or [[]] * len(SCHEMA)
     ranked = pa.table(columns, schema=SCHEMA)

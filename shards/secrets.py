@@ -18,7 +18,7 @@ _USER = re.compile(
     r"|(https?:/+)[^\s/@]*@",
     re.IGNORECASE,
 )
-"""Matches user and password; in web addresses also a user alone."""
+"""Matches a user with a password; in web addresses, also a user alone."""
 
 _SECRET = (
     r"(?:[\w.-]*(?:secret|token|passw(?:or)?d|signature|credentials?|authorization|"
@@ -28,7 +28,7 @@ _SECRET = (
 """Matches the name of a parameter that holds a secret."""
 _CUT_WEB = re.compile("[?#;]|%3f|%23|%3b", re.IGNORECASE)
 _CUT = re.compile(r"[?#;][^/?#;=]*=")
-"""Outside web protocols a question mark may be part of a name or a wildcard."""
+"""Matches where to cut outside web protocols: a `?` may be part of a name, or a wildcard."""
 _REFUSED_WEB = re.compile(r"[?#]|;[^/;=]*=")
 _REFUSED = re.compile(rf"[?#;&](?:{_SECRET}|\w*key|auth|code|delegation)=", re.IGNORECASE)
 
@@ -36,8 +36,8 @@ _REFUSED = re.compile(rf"[?#;&](?:{_SECRET}|\w*key|auth|code|delegation)=", re.I
 def without_secrets(url: str) -> str:
     """Return an address without user, password, parameters, query and fragment.
 
-    Where these may be part of a name, as the wildcard `?` of S3, they are left out only if they
-    look like a parameter. A text that is not an address is returned unchanged.
+    Where a sign may be part of a name, such as the wildcard `?` of S3, the text after it is left
+    out only if it looks like a parameter. A text that is not an address is returned unchanged.
     """
     if ":/" not in url:
         return url
@@ -48,7 +48,7 @@ def without_secrets(url: str) -> str:
 def has_user(url: str) -> bool:
     """Return whether an address, or one within it, has a password or, for web addresses, a user.
 
-    `host:80/a@b` has none.
+    `host:80/a@b` has neither.
     """
     return _USER.search(url) is not None
 

@@ -21,10 +21,10 @@ _WIDTH = 80
 _LINE = "{:<24} {:>12} {:>16} {:>8} {:>10}"
 _GENERATION = "{:>10}  {:<15} {:>8} {:>6} {:>10} {:>13} {:>6} {:>8} {:>7}"
 NUM_FIRST, NUM_LAST, MIN_HIDDEN = 2, 8, 2
-"""The first and last generations that are shown; fewer than MIN_HIDDEN are never hidden."""
+"""The numbers of first and last generations to show, and the minimum number to hide."""
 
 MAX_REMOVALS, MAX_SOURCES = 4, 13
-"""The maximum of lines of removals and sources on one screen, headings included."""
+"""The maximum numbers of lines of removals and of sources on one screen, headings included."""
 
 _QUANTILES = (0.5, 0.9)
 
@@ -52,7 +52,7 @@ DEFAULT_OPTIONS: Mapping[str, Mapping[str, Any]] = {
     "zhidao": {**_SHORT, "min_best_chars": 11},
     "zhihu": {**_SHORT, "min_votes": 1001},
 }
-"""Defaults of the pipelines' options, except disabled ones: for all corpora and for each."""
+"""Defaults of the pipelines' options, except disabled ones, for all corpora and for each one."""
 
 
 def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
@@ -92,7 +92,7 @@ def changed_options(corpus: str, options: Mapping[str, Any]) -> Iterator[tuple[s
     The tokenizer is left out: a dataset always has one.
 
     Args:
-        corpus: The name of the corpus, which may have other defaults.
+        corpus: The name of the corpus, which may have different defaults.
         options: The options of the dataset, or of one of its sources.
     """
     usual = {**DEFAULT_OPTIONS[""], **DEFAULT_OPTIONS.get(corpus, {})}
@@ -142,7 +142,7 @@ def _generation(dataset: Dataset, number: int, generation: Generation) -> str:
 
 
 def document(dataset: Dataset, number: int, *, source: str | None, split: str) -> Iterator[str]:
-    """Yield the lines that show one document: its text, its tokens, where it comes from.
+    """Yield the lines that show one document: its text, its tokens and its origin.
 
     Raises:
         UserError: there is no such document, or no such source.

@@ -1,4 +1,4 @@
-"""Summarizes a dataset in a few rows from its manifest; also as HTML for notebooks."""
+"""Summarizes a dataset in a few rows from its manifest, also as HTML for notebooks."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from html import escape
@@ -15,7 +15,7 @@ def summary_html(manifest: Manifest, directory: str) -> str:
 
     Args:
         manifest: The manifest of the dataset.
-        directory: Its folder in a form for people.
+        directory: The folder of the dataset, as shown to people.
     """
     tokenizer = manifest.tokenizer
     about = (

@@ -1,6 +1,6 @@
 """Writes tables whole and reads parts of them: rows by number, or by a sorted column.
 
-On a disk a table is memory-mapped, so that only the pages touched are read. Behind a URL its footer
+On a disk a table is memory-mapped, so that only the pages in use are read. Behind a URL the footer
 is fetched first, which has the positions of the blocks, and then the blocks with the requested
 rows.
 """
@@ -46,7 +46,7 @@ def write_entry(path: AnyPath, table: pa.Table, *, directory: AnyPath) -> TableE
 
 
 def open_table(path: AnyPath) -> pa.Table:
-    """Open a table that write_table wrote: map it, or fetch it from its URL.
+    """Open a table that write_table wrote: memory-map it, or fetch it from its URL.
 
     Raises:
         DamageError: the file is missing, or cannot be used.
@@ -60,7 +60,7 @@ def open_rows(path: AnyPath, rows: slice) -> pa.Table:
 
 
 def rows_between(path: AnyPath, key: str, *, low: int, high: int) -> slice:
-    """Return the slice of the rows of a table with low <= key < high.
+    """Return the slice of a table that contains the rows with low <= key < high.
 
     Args:
         path: The table.
@@ -90,12 +90,12 @@ def lookup(path: AnyPath, key: str, values: np.ndarray) -> pa.Table:
 
 
 def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: int) -> np.ndarray:
-    """Map a file and return its bytes (uint8) with at least the given runs of items loaded.
+    """Memory-map a file and return its bytes (uint8); at least some runs of items are loaded.
 
     Args:
         path: The file.
         starts: int[n], the first item of each run.
-        lengths: int[n], the number of items in each.
+        lengths: int[n], the number of items in each run.
         size: The number of items in the file, all of the same size.
     """
     file = SparseFile(path)
@@ -105,7 +105,7 @@ def map_items(path: AnyPath, *, starts: np.ndarray, lengths: np.ndarray, size: i
 
 
 def column(table: pa.Table, name: str) -> np.ndarray:
-    """Return a numeric column; for a table of one batch it is a view of the mapped file."""
+    """Return a numeric column; for a table of one batch it is a view of the memory-mapped file."""
     chunks: list[np.ndarray] = [chunk.to_numpy(zero_copy_only=True) for chunk in table[name].chunks]
     if len(chunks) == 1:
         return chunks[0]

@@ -52,7 +52,7 @@ def vocabulary_table(
     """Return the table of a vocabulary, padded to `size` rows.
 
     Args:
-        pieces: the bytes of each id, or the name of a special one; unused ids are empty and
+        pieces: the bytes of each id, or the name of a special id; unused ids are empty and
             special.
         special: ids that are never part of a text.
         size: the padded vocabulary size.
@@ -69,7 +69,7 @@ def vocabulary_table(
 
 
 def write_vocabulary(directory: AnyPath, table: pa.Table) -> TableEntry:
-    """Write a vocabulary under a name with its content's crc32c, and return its entry."""
+    """Write a vocabulary to a file named by its content's crc32c, and return the file's entry."""
     table = table.cast(SCHEMA.with_metadata(table.schema.metadata))
     return write_named(directory / "vocabulary", table, directory=directory)
 
@@ -114,7 +114,7 @@ class Vocabulary:
         return pieces
 
     def decode(self, ids: Sequence[int] | NDArray[Any]) -> str:
-        """Return the text of token ids; special tokens appear as ⟨name⟩, unlike the same text.
+        """Return the text of token ids; special tokens appear as ⟨name⟩, to differ from text.
 
         Raises:
             DamageError: an id is outside the vocabulary.

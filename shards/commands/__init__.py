@@ -1,1 +1,1 @@
-"""The basis of all commands: options as flags, the parser, the table of commands, their output."""
+"""The basis of all commands: flags, the parser, the table of commands, and the commands' output."""

@@ -1,6 +1,6 @@
 """The commands of all three packages: options, parser, exit codes and log lines.
 
-A command is a dataclass of options with `run`: each field is a flag (`flags.option`).
+A command is a dataclass with a method `run`; each of its fields is a flag (`flags.option`).
 """
 
 import argparse
@@ -48,7 +48,7 @@ _FLAG = re.compile(r"--?[^\W\d][^\s=]*")
 _LIKENESS = 0.7
 """How similar a known flag must be to be suggested for an unknown one, from 0 to 1."""
 _MEANT = {int: "a whole number", float: "a number, as in 3, 0.5 or 1e-4"}
-"""Descriptions of the expected value; argparse itself would only name the type."""
+"""The description of a valid value of each type; argparse itself would only name the type."""
 
 
 class Help(argparse.RawDescriptionHelpFormatter):
@@ -75,9 +75,9 @@ class Parser(argparse.ArgumentParser):
         """Make a parser.
 
         Args:
-            foreign: Flags of other projects, each with the flag of the same meaning here.
-            leading_flag: The flag that receives words typed before all flags; "": none.
-            settings: Arguments of argparse.ArgumentParser.
+            foreign: Flags of other projects, each with our flag that means the same.
+            leading_flag: The flag that receives the words before the first flag; "" for none.
+            settings: Further arguments of argparse.ArgumentParser.
         """
         settings["prog"] = called_program(settings.get("prog", ""))
         super().__init__(allow_abbrev=False, **{"formatter_class": Help, **settings})
@@ -87,7 +87,7 @@ class Parser(argparse.ArgumentParser):
         self._leading_flag = leading_flag
 
     def group(self, title: str) -> "argparse._ActionsContainer":
-        """Return the group of flags that `--help` shows below a title; "": the parser itself."""
+        """Return the group of flags below a title of `--help`; if "", return the parser."""
         if not title:
             return self
         if title not in self._groups:
@@ -151,14 +151,14 @@ class Parser(argparse.ArgumentParser):
         ]
 
     def unknown_flags(self, words: Sequence[str]) -> list[str]:
-        """Return the flags of a command line that the parser does not know, each once."""
+        """Return, each once, the flags of a command line that the parser does not know."""
         end = words.index("--") if "--" in words else len(words)
         heads = (word.partition("=")[0] for word in words[:end])
         known = self._option_string_actions
         return list(dict.fromkeys(x for x in heads if _FLAG.fullmatch(x) and x not in known))
 
     def is_foreign(self, flag: str) -> bool:
-        """Return whether a flag is another project's name for a flag here."""
+        """Return whether a flag belongs to another project and has an equivalent here."""
         return flag.replace("_", "-") in self._foreign
 
     def refuse(self, flags: Sequence[str], *, others: Sequence[str] = (), more: str = "") -> None:
@@ -166,8 +166,8 @@ class Parser(argparse.ArgumentParser):
 
         Args:
             flags: The unknown flags as they were typed.
-            others: Further flags that may be meant, besides those of the parser.
-            more: A sentence about flags without a hint.
+            others: Flags to suggest besides those of the parser.
+            more: A sentence to add if there is no hint for one of the flags.
 
         Raises:
             UserError: There are unknown flags.
@@ -194,7 +194,7 @@ class Parser(argparse.ArgumentParser):
         return f"{self.prog} --help lists every flag"
 
     def _hint(self, flag: str, others: Sequence[str]) -> str:
-        """Return a hint for an unknown flag; "" without one."""
+        """Return a hint for an unknown flag; "" if there is none."""
         plain = flag.replace("_", "-")
         return self._foreign.get(plain) or did_you_mean(
             flag, [*self.flags, *others], likeness=_LIKENESS
@@ -209,7 +209,7 @@ class Parser(argparse.ArgumentParser):
         raise argparse.ArgumentError(None, f"{name} {value}: {expected(str(value), known)}")
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Convert a word to the type of its flag; error messages are plain sentences."""
+        """Convert a word to the type of its flag; report an invalid word in a plain sentence."""
         meant = _MEANT.get(action.type)  # type: ignore[call-overload]  # a type or a function
         try:
             return super()._get_value(action, arg_string)
@@ -222,7 +222,7 @@ class Parser(argparse.ArgumentParser):
 def add_flags(parser: Parser, options_class: type[Any]) -> None:
     """Add a flag for each field of a dataclass of options, below the titles that the fields name.
 
-    A field without a title is listed below the title of the field before it.
+    A field that names no title is listed below the title of the previous field.
     """
     group = ""
     for option_field in fields(options_class):
@@ -250,26 +250,26 @@ def add_flag(parser: Parser, option_field: Field[Any], *, group: str, text: str)
 
 @dataclass
 class Invocation:
-    """A started command, with its name in messages about its end."""
+    """The texts that describe a started command in the messages about its end."""
 
     program: str
     """The name of the program, which begins every message."""
     stopped: str = "nothing was started"
-    """The end of the line after Ctrl-C."""
+    """The end of the line that is printed after Ctrl-C."""
 
 
 def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
     """Do the work of a command and return its exit code.
 
-    An error that the user can fix, and a lack of memory, print one paragraph and return
-    EXIT_REFUSED; Ctrl-C prints one line and returns EXIT_INTERRUPTED; EXIT_BROKEN_PIPE means that
-    nobody reads the output any more, and the work may be unfinished.
+    After an error that the user can fix, or a lack of memory, print one paragraph and return
+    EXIT_REFUSED; after Ctrl-C, print one line and return EXIT_INTERRUPTED. EXIT_BROKEN_PIPE means
+    that nobody reads the output any more and that the work may be unfinished.
 
     Args:
         invocation: The started command; the work may change it.
         work: A function that returns an exit code, or None for 0.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):  # missing characters are escaped
+    if isinstance(sys.stdout, io.TextIOWrapper):  # escapes characters that it lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = work()
@@ -290,14 +290,14 @@ def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
 
 
 def _short(program: str) -> str:
-    """Return the start of a program's messages: shards for `python -m shards inspect`."""
+    """Return the start of a program's messages, such as shards for `python -m shards inspect`."""
     program = called_program(program)
     is_python = program.startswith(_PYTHON)
     return program.removeprefix(_PYTHON).partition(" ")[0] if is_python else program
 
 
 def _message(error: Exception, stopped: str) -> str | None:
-    """Return the paragraph about an error; None if the user cannot fix it."""
+    """Return the paragraph about an error; None if the user cannot fix the error."""
     if isinstance(error, UserError):
         return str(error)
     if told := missing_extra(error):
@@ -320,35 +320,35 @@ def _message(error: Exception, stopped: str) -> str | None:
 
 @dataclass(frozen=True, kw_only=True)
 class Command:
-    """A command: its options as fields, and the work as `run`.
+    """A command, whose fields are its options and whose method `run` does the work.
 
-    The first paragraph of the docstring is its description in `--help`.
+    The first paragraph of a subclass's docstring is the description in its `--help`.
     """
 
     STOPPED: ClassVar[str] = "run the same command to continue"
-    """The end of the line after Ctrl-C."""
+    """The end of the line that is printed after Ctrl-C."""
     USAGE: ClassVar[str | None] = None
-    """The usage line of `--help`; None: argparse makes it from all flags."""
+    """The usage line of `--help`; None if argparse makes it from all flags."""
     EPILOG: ClassVar[str | None] = None
     """The last lines of `--help`."""
     GROUPS: ClassVar[Sequence[str]] = ()
     """The titles that come first in `--help`, in this order."""
     FOREIGN: ClassVar[Mapping[str, str]] = MappingProxyType({})
-    """The same as for `Parser`."""
+    """The argument `foreign` of `Parser`."""
     LEADING_FLAG: ClassVar[str] = ""
-    """The same as for `Parser`."""
+    """The argument `leading_flag` of `Parser`."""
 
     def run(self) -> int | None:
         """Do the work and return an exit code, or None for 0."""
         raise NotImplementedError
 
     def leave(self, code: int) -> int:
-        """Return the exit code; a command may end the process with it instead."""
+        """Return the exit code; a subclass may instead end the process with this code."""
         return code
 
     @classmethod
     def parser(cls, program: str) -> Parser:
-        """Return the parser of the command for a program name."""
+        """Return the parser of the command; `program` is the name that `--help` shows."""
         parser = Parser(
             prog=program,
             usage=cls.USAGE,
@@ -381,7 +381,7 @@ def log_errors() -> None:
 
 
 def log_plainly() -> None:
-    """Show our log lines without prefixes, and only errors from libraries."""
+    """Show our log lines without prefixes; of the libraries' log lines, show only errors."""
     log_errors()
     for name, level in (
         ("corpusmill", logging.INFO),

@@ -1,7 +1,7 @@
 """Prints a shell's completion script: `corpusmill completion bash|zsh|fish|tcsh`.
 
-shtab writes the script from the parsers of all commands. Pressing Tab starts no Python; the script
-is as new as the corpusmill that printed it.
+shtab writes the script from the parsers of all commands. Pressing Tab does not start Python, so the
+script offers the flags of the corpusmill that printed it.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class PrintCompletion(Command):
 
 
 def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> str:
-    """Return a shell's completion script; a line on stderr names commands without flags."""
+    """Return a shell's completion script; a line on stderr names commands whose flags it lacks."""
     root = argparse.ArgumentParser(prog=PROGRAM)
     root.add_argument("--version", action="store_true", help="which this is")
     groups = {"": root.add_subparsers(metavar="COMMAND")}
@@ -72,7 +72,7 @@ def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> s
 
 
 def parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
-    """Return the parser of a command; None if its extra is missing, which is noted in `missing`."""
+    """Return the parser of a command; if its extra is missing, add it to `missing`; return None."""
     try:
         return command_of(entry).parser(entry.program)
     except ModuleNotFoundError as error:
@@ -84,7 +84,7 @@ def parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
 
 
 def _name_files(parser: argparse.ArgumentParser) -> None:
-    """Make a shell complete paths for the values that are paths."""
+    """Let the completion script suggest paths for flags whose values are paths."""
     for action in parser._actions:
         if str(action.metavar).partition(".")[0] in _PATHS:
             vars(action)["complete"] = shtab.FILE

@@ -13,14 +13,14 @@ _REQUIREMENT = re.compile(r"([\w.-]+).*;\s*extra == ['\"](?!(?:dev|lint|test)['\
 """Matches the requirement of an extra that a command may need."""
 
 _REFUSED = 2
-"""EXIT_REFUSED of `shards.commands.command`, which takes longer to import."""
+"""Equal to EXIT_REFUSED of `shards.commands.command`, a module that takes longer to import."""
 
 
 def missing_extra(error: BaseException) -> str | None:
-    """Return the message for a module of an extra that is not installed.
+    """Return the message for an error about a module whose extra is not installed.
 
-    All other errors return None, including those raised inside an installed module, which may be
-    incomplete or broken.
+    For all other errors it returns None, including those raised inside an installed module, which
+    may be incomplete or broken.
     """
     if not isinstance(error, ModuleNotFoundError) or not error.name:
         return None
@@ -36,7 +36,7 @@ def missing_extra(error: BaseException) -> str | None:
 
 @contextmanager
 def missing_extras_explained() -> Iterator[None]:
-    """Make an import error name the missing extra and how to install it.
+    """Make an import error name the missing extra and say how to install it.
 
     Raises:
         ModuleNotFoundError: A module of an extra is not installed.

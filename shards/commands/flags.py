@@ -18,10 +18,10 @@ from typing import Any
 from shards.storage.address import is_url
 
 WORD = "word"
-"""Used instead of a flag's name: the value is a word without a flag."""
+"""Passed instead of a flag's name if the value is a word that follows no flag."""
 
 REST = "rest"
-"""Used instead of a flag's name: the value is the list of all words that belong to no flag."""
+"""Passed instead of a flag's name if the value is the list of all words that follow no flag."""
 
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
@@ -32,8 +32,8 @@ _DURATION = re.compile(r"([0-9]{1,9}(?:\.[0-9]{1,6})?)([smhd]?)")
 def count(text: str) -> int:
     """Parse a whole number of at least 0, which may have a prefix or a unit of bytes.
 
-    k, M, G and T are powers of 1000, also before B ("100M", "100MB"); Ki, Mi, Gi and Ti before B
-    are those of 1024 ("128MiB"). B alone is a billion, the usual unit for tokens ("2B").
+    k, M, G and T are powers of 1000, even before B ("100M", "100MB"); Ki, Mi, Gi and Ti before B
+    are powers of 1024 ("128MiB"). B alone is a billion, the usual unit for tokens ("2B").
     """
     matched = _WHOLE.fullmatch(text)
     if matched is None:
@@ -54,7 +54,7 @@ def positive(text: str) -> int:
 
 
 def seconds(text: str) -> float:
-    """Parse a duration that ends in s, m, h or d ("90s", "15m", "1.5h") and return seconds."""
+    """Return the seconds of a duration that ends in s, m, h or d ("90s", "15m", "1.5h")."""
     matched = _DURATION.fullmatch(text)
     if matched is None:
         raise argparse.ArgumentTypeError(
@@ -64,7 +64,7 @@ def seconds(text: str) -> float:
 
 
 def moment(text: str) -> datetime:
-    """Parse a point in time: ISO 8601 (local time without a zone) or a duration from now."""
+    """Parse a time in ISO 8601 (local time if it has no zone), or a duration from now."""
     if _DURATION.fullmatch(text):
         return datetime.now(UTC) + timedelta(seconds=seconds(text))
     try:
@@ -99,7 +99,7 @@ def fraction(text: str) -> float:
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the parts of a comma-separated list, each once, in the order given."""
+    """Return the parts of a comma-separated list, each once, in the order of the list."""
     return tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
 
 
@@ -116,7 +116,7 @@ class MutuallyExclusive:
     """Flags and words that exclude each other on a command line."""
 
     required: bool = False
-    """Whether a command line must have exactly one of them."""
+    """Whether a command line must have one of these flags or words."""
 
 
 def option(
@@ -132,13 +132,13 @@ def option(
     """Return a dataclass field that `shards.commands.command.add_flags` turns into a flag.
 
     Args:
-        default: The default value; dataclasses.MISSING for none. False makes a flag without a
-            value. `--help` calls a number that counts something N.
-        help: One or two sentences for `--help`, with the unit; "": the text below the field.
+        default: The default value; dataclasses.MISSING if there is none. False makes a flag that
+            takes no value. `--help` calls a number that counts something N.
+        help: One or two sentences for `--help`, with the unit; if "", the docstring of the field.
         group: The title in `--help` above this flag and those after it; "": the previous field's
             title.
-        exclusive: The group of mutually exclusive flags that it belongs to.
-        flag: The flag, if it differs from the name of the field; WORD or REST: no flag.
+        exclusive: The group of mutually exclusive flags that the flag belongs to.
+        flag: The flag, if it differs from the name of the field; WORD or REST if there is no flag.
         metadata: Further metadata of the field.
         argument: Further arguments of argparse's add_argument.
     """
@@ -163,7 +163,7 @@ def same_option(
     Args:
         options_class: The other dataclass.
         name: The name of the field in both dataclasses.
-        default: The default here; dataclasses.MISSING: the default of the other field.
+        default: The default here; if dataclasses.MISSING, the default of the other field.
         group: The same as for `option`; the other field's group is ignored.
         metadata: Metadata added to that of the other field.
     """
@@ -194,7 +194,7 @@ def _texts_below(options_class: type[Any]) -> Mapping[str, str]:
 
 @cache
 def _classes(module: str) -> Mapping[str, list[ast.stmt]]:
-    """Return the statements of each class of a module; nothing for a module without a file."""
+    """Return the statements of each class of a module; {} if the module has no file."""
     try:
         source = inspect.getsource(sys.modules[module])
     except (KeyError, OSError, TypeError):
@@ -205,7 +205,7 @@ def _classes(module: str) -> Mapping[str, list[ast.stmt]]:
 
 
 def flag_of(name: str) -> str:
-    """Return the flag of a field."""
+    """Return the flag that belongs to the name of a field."""
     return f"--{name.replace('_', '-')}"
 
 
@@ -240,7 +240,7 @@ def default_text(option_field: "Field[Any]") -> str:
 
 
 def _written(value: object) -> str:
-    """Return a default as a user would write it: 128MiB, 100M."""
+    """Return a default as a user would write it, such as 128MiB or 100M."""
     if isinstance(value, int) and value:
         for size, unit in ((1 << 20, "MiB"), (10**6, "M")):
             if value % size == 0:

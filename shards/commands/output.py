@@ -1,4 +1,4 @@
-"""Writes all output for people: on a terminal, in log lines, on a page.
+"""Writes all output: on a terminal, in log lines, on a page, or as JSON.
 
     a line or table on the standard output    print_line, print_lines
     an error, a warning                       print_message, MessageFormatter
@@ -27,12 +27,12 @@ _HIDDEN = {
     0x2028, 0x2029,  # break lines
     0xAD, 0x034F, 0x180E, 0x200B, *range(0x2060, 0x2066), 0xFEFF, *range(0xFFF9, 0xFFFC),
     0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0,
-    *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),  # not seen
+    *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B),  # invisible
     *range(0xE0000, 0xE0080),  # tags
-    *range(0xD800, 0xE000),  # no characters
+    *range(0xD800, 0xE000),  # surrogates
     *range(0xFDD0, 0xFDF0), *(plane << 16 | low for plane in range(17) for low in (0xFFFE, 0xFFFF)),
 }  # fmt: skip
-"""Invisible characters. Joiners and variation selectors are not replaced: scripts need them."""
+"""Invisible characters, except joiners and variation selectors, which some scripts need."""
 _SIGNS = {
     **{code: chr(0x2400 + code) for code in range(0x20) if chr(code) not in "\n\t"},
     0x7F: "\u2421",
@@ -55,7 +55,7 @@ _BREAK = re.compile("\n(?!  )")
 def visible(text: str) -> str:
     """Return a text whose invisible characters are replaced with signs.
 
-    These are controls, escape sequences, changes of direction, line separators, characters without
+    These are controls, escape sequences, changes of direction, line separators, characters of zero
     width, bytes that are not UTF-8, and surrogates. Line breaks and tabs stay. No sign has a
     special meaning in HTML.
     """
@@ -63,7 +63,7 @@ def visible(text: str) -> str:
 
 
 def visible_line(text: str) -> str:
-    """Return a visible text on one line."""
+    """Return the visible form of a text, on one line."""
     return visible(text).replace("\n", "\u240a")
 
 
@@ -96,7 +96,7 @@ def print_lines(lines: Iterable[str]) -> int:
 def print_message(
     text: str, *, stream: TextIO | None = None, start: str = "", end: str = "\n"
 ) -> None:
-    """Write a message at once.
+    """Write a message and flush the stream.
 
     Args:
         text: The message.
@@ -111,7 +111,7 @@ def print_message(
 
 
 def replace_line(text: str, *, stream: TextIO, end: str = "") -> None:
-    """Show a message instead of the last line of a terminal, until anything else is printed.
+    """Replace the last line of a terminal with a message, until anything else is printed.
 
     Args:
         text: The message.
@@ -124,7 +124,7 @@ def replace_line(text: str, *, stream: TextIO, end: str = "") -> None:
 
 
 def _erase_line() -> None:
-    """Erase the line of progress on the terminal."""
+    """Erase the line of progress that a terminal shows, if there is one."""
     while _changing:
         stream = _changing.pop()
         stream.write(_START_OF_LINE)
@@ -149,8 +149,8 @@ def json_text(value: Any, *, indent: int | None = None, stream: TextIO | None = 
 
     Args:
         value: The value.
-        indent: Spaces for each level; None: all on one line.
-        stream: The stream that will print it; for any encoding but UTF-8 the JSON is all ASCII.
+        indent: The number of spaces per level; None puts everything on one line.
+        stream: The stream that will print the JSON; if it is not UTF-8, the JSON is all ASCII.
     """
     encoding = (stream and stream.encoding) or "utf-8"
     is_utf8 = codecs.lookup(encoding).name == "utf-8"

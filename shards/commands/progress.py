@@ -1,4 +1,4 @@
-"""Progress: a line that changes on a terminal, a bar in a notebook, plain lines elsewhere.
+"""Shows progress: a changing line on a terminal, a bar in a notebook, and plain lines elsewhere.
 
     for path, entry in track("verify", files, total=num_bytes, weight=of_bytes, unit="MB"):
 
@@ -29,7 +29,7 @@ class _WithBytes(Protocol):
 
 
 class Display:
-    """Where a line of progress is shown.
+    """The place where a line of progress is shown.
 
     Args:
         stream: Where the line goes; by default a notebook's cell or the standard error.
@@ -40,9 +40,9 @@ class Display:
         self._stream = stream or sys.stderr
         self._is_terminal = self._stream.isatty()
         self.changes = self._is_terminal or self._bar is not None
-        """Whether a line replaces the one before."""
+        """Whether each line replaces the previous one."""
         self.seconds = _SECONDS if self.changes else PLAIN_SECONDS
-        """The minimum of seconds between two lines."""
+        """The minimum number of seconds between two lines."""
 
     @property
     def is_notebook(self) -> bool:
@@ -71,12 +71,12 @@ def progress_line(
     """Return a line of progress.
 
     Args:
-        name: The work.
+        name: The name of the work.
         done: The finished amount.
         total: The whole amount.
         seconds: The time since the start.
         counts: Further counts to show, such as documents.
-        unit: The unit of the rate. For MB, `done` is in bytes; "": no rate is shown.
+        unit: The unit of the rate. For MB, `done` is in bytes; if "", no rate is shown.
     """
     seconds = max(seconds, 1e-3)
     parts = [f"{name} {100 * done // max(total, 1):3.0f} %", *counts]
@@ -101,10 +101,11 @@ def track(
 ) -> Iterator[T]:
     """Yield items and show progress from time to time.
 
-    An item is done when the next one is requested. Work of less than a second shows nothing.
+    An item is done when the next one is requested. If the work takes less than a second, nothing
+    is shown.
 
     Args:
-        name: The work.
+        name: The name of the work.
         items: The items.
         total: The sum of all weights.
         weight: Returns the weight of an item.
@@ -161,7 +162,7 @@ def in_notebook() -> bool:
 
 
 def duration(seconds: float) -> str:
-    """Return a time as 0:15 or 1:02:03."""
+    """Return a duration in the form 0:15 or 1:02:03."""
     minutes, rest = divmod(int(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -6,18 +6,18 @@ from collections.abc import Iterable
 LIKENESS = 0.6
 """How similar a name must be to be suggested: difflib's ratio, from 0 to 1."""
 _MARGIN = 0.12
-"""The maximum by which the similarity of another suggestion may be below the best one."""
+"""The maximum by which the similarity of a suggestion may be below that of the best one."""
 _LONGEST = 100
-"""The maximum of characters that are compared."""
+"""The maximum number of characters that are compared."""
 
 
 def nearest(
     name: str, known: Iterable[str], *, most: int = 3, likeness: float = LIKENESS
 ) -> list[str]:
-    """Return the known names that are most similar to a given one, the best first.
+    """Return the known names that are most similar to a name, the best first.
 
-    Case and leading dashes are ignored, and underscores equal dashes: a name that differs only in
-    these is the only result.
+    Case and leading dashes are ignored, and underscores equal dashes: a known name that differs
+    only in these is the only result.
     """
     folded: dict[str, str] = {}
     for each in known:
@@ -36,7 +36,7 @@ def nearest(
 def did_you_mean(
     name: str, known: Iterable[str], *, most: int = 3, likeness: float = LIKENESS
 ) -> str:
-    """Return the question "did you mean …?" with the nearest names; "" if none is near."""
+    """Return the question "did you mean …?" with the nearest names; "" if no name is similar."""
     near = nearest(name, known, most=most, likeness=likeness)
     return f"did you mean {' or '.join(near)}?" if near else ""
 

@@ -9,8 +9,8 @@ CORPUS = "pipelines.job.command:corpus_command"
 """The function that makes the command of a corpus."""
 
 CORPUS_GROUP = "corpusmill.corpora"
-"""Entry points of installed packages: the short name of a corpus, which is a command as well, and
-the module that holds it."""
+"""The group of entry points by which packages add corpora. Each has the short name of a corpus,
+which is also the name of its command, and the module that defines the corpus."""
 
 
 class Entry(NamedTuple):
@@ -23,12 +23,12 @@ class Entry(NamedTuple):
     about: str
     """The purpose of the command in a few words."""
     made_by: str
-    """MODULE:NAME of a `Command`, or of a function that takes `module` and words and returns
-    one."""
+    """MODULE:NAME of a `Command`, or of a function that takes `module` and words and returns a
+    `Command`."""
 
     @property
     def program(self) -> str:
-        """The command line that starts it with Python."""
+        """The words that start the command with Python."""
         word = "" if "." in self.module else f" {self.name.split()[-1]}"
         return f"python -m {self.module}{word}"
 
@@ -117,7 +117,7 @@ COMMANDS = {command.name: command for group in GROUPS.values() for command in gr
 
 
 def called_program(program: str) -> str:
-    """Return `corpusmill wudao` if the program was started so, else the given name."""
+    """Return `corpusmill wudao` if the program was started so, else `program`."""
     started = sys.argv[0]
     return started if started.startswith(f"{PROGRAM} ") else program
 
@@ -126,7 +126,7 @@ def called(name: str) -> str:
     """Return the words that start a command, with `corpusmill` or `python -m` as in this process.
 
     Args:
-        name: The name of a command of the table, or of another corpus.
+        name: The name of a command of the table, or of a corpus that the table lacks.
     """
     if sys.argv[0].startswith(f"{PROGRAM} "):
         return f"{PROGRAM} {name}"

@@ -1,1 +1,1 @@
-"""Datasets as the files that other projects train on."""
+"""Writes datasets as the files that other projects train on."""

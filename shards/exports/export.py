@@ -1,8 +1,8 @@
-"""Writes an export file by file; a file that exists is complete, so rerunning the command resumes.
+"""Writes an export file by file. A file that exists is complete, so a rerun continues the export.
 
     .export.json   the origin of the export; written first
-    FILES          the files of the format, each whole or absent
-    export.json    .export.json, once all files are there
+    FILES          the files of the format, each complete or absent
+    export.json    the same as .export.json; written when all files are there
 
 The content of the files depends only on the dataset and the settings, not on interruptions.
 """
@@ -24,7 +24,7 @@ from shards.storage.lock import lock_dir
 NAME = "export.json"
 _BEGUN = ".export.json"
 _OWN = (".lock", TEMPORARY)
-"""Prefixes of our files, which do not count when a folder is checked for foreign files."""
+"""Prefixes of our files, which are ignored when a folder is checked for other files."""
 
 KEPT, LINKED, WRITTEN = "already there", "hard link", "written"
 
@@ -56,9 +56,9 @@ def write_export(
             space.
         DamageError: A file of the dataset is missing or damaged.
     """
-    _check_folder(output, origin)  # before a lock file is left in a folder with other files
+    _check_folder(output, origin)  # first: a folder with other files gets no lock file
     with lock_dir(output):
-        for path in output.rglob(f"{TEMPORARY}*"):  # of a process that was killed
+        for path in output.rglob(f"{TEMPORARY}*"):  # left by a killed process
             path.unlink(missing_ok=True)
         if not (output / NAME).exists():
             write_json(output / _BEGUN, seal(origin))

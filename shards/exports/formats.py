@@ -1,9 +1,9 @@
-"""The formats of an export: the files that each writes for a split, and how its project opens them.
+"""Export formats: the files that each has for a split, and how its project opens them.
 
 llm.c: files of at most 100 M tokens, each after a header, as karpathy/llm.c's llmc/dataloader.h
-reads them. In llm.c documents begin with the end-of-text token, here they end with it: so each
-split gets an end-of-text token in front and loses its last token. As in llm.c's
-dev/data/fineweb.py a file may end within a document; validation has the number 0.
+reads them. In llm.c documents begin with the end-of-text token, but in shards they end with it:
+each split gets an end-of-text token in front, and its last token is left out. As in llm.c's
+dev/data/fineweb.py, a file may end within a document, and validation has the number 0.
 
       0          4         8          12                       1024
     | 20240520 |    1    | tokens n | zeros, up to 256 int32 | uint16[n]
@@ -12,14 +12,14 @@ datatrove: a folder for each split, as DatatroveFolderDataset and Nanotron read 
 (datatrove/pipeline/tokens/tokenizer.py, class TokenizedFile).
 
     000000_wudao.ds            the tokens of a shard, uint16 or uint32, nothing else
-    000000_wudao.ds.index      uint64[documents]: where each ends, in tokens
-    000000_wudao.ds.metadata   tokenizer|bytes per token, tokens, tokens as a rounded figure
-    000000_wudao.ds.loss       bool[tokens]: whether a token carries loss; only if some do not
+    000000_wudao.ds.index      uint64[documents]: the end of each document, in tokens
+    000000_wudao.ds.metadata   tokenizer|bytes per token, then the number of tokens, also rounded
+    000000_wudao.ds.loss       bool[tokens]: whether a token carries loss; left out if all do
 
 OLMo-core: as its NumpyDataset classes read it (olmo_core/data/numpy_dataset.py and utils.py).
 
     train/000000_wudao.npy              the tokens of a shard, uint16 or uint32, without a header
-    train/000000_wudao.csv.gz           a line per document: its first token, the one after its last
+    train/000000_wudao.csv.gz           a line per document: the tokens where it begins and ends
     train_label_mask/000000_wudao.npy   bool[tokens]: whether a token carries loss, for every file
                                         of a split in which some tokens do not
 
@@ -27,7 +27,7 @@ NumPy: files that `numpy.load(path, mmap_mode="r")` opens, for a custom loader; 
 that of numpy.lib.format, version 1.0.
 
     train/000000_wudao.npy         uint16 or int32 [tokens]: the tokens of a shard
-    train_ends/000000_wudao.npy    int64[documents]: where each document ends
+    train_ends/000000_wudao.npy    int64[documents]: the end of each document, in tokens
     train_loss/000000_wudao.npy    as OLMo-core's label mask
 """
 
@@ -55,7 +55,7 @@ TOKENS_PER_FILE = 100_000_000
 """The same number as in llm.c's scripts."""
 
 _MAX_TOKENS = (2**31 - 1024) // 2 - 1
-"""llm.c's loader seeks with a C int: a file ends below 2 GiB."""
+"""The maximum number of tokens per file, which is below 2 GiB: llm.c's loader seeks with an int."""
 
 _ROWS = 50_304
 """Rows of the embedding in llm.c's GPT-2 models: 50,257 ids, padded."""
@@ -63,7 +63,7 @@ _ROWS = 50_304
 _MAGIC, _VERSION, _HEADER_INTS = 20_240_520, 1, 256
 _NPY_HEADER_BYTES = 128
 _GZIP = 31
-"""zlib's window for a gzip file, whose header then has no name and no time."""
+"""zlib's `wbits` for a gzip file whose header has neither a name nor a time."""
 
 _LINES_AT_ONCE = 4096
 _LINE_BYTES = 5
@@ -91,11 +91,11 @@ class ExportFile:
     path: str
     """The path relative to the export, with forward slashes."""
     bytes: int
-    """The size of the file, approximate if compressed; 0 if it is small."""
+    """The size of the file in bytes, approximate if compressed; 0 if the file is small."""
     content: Callable[[], Iterable[Bytes]]
     """Returns the bytes of the file in blocks."""
     same: Callable[[], AnyPath] | None = None
-    """Checks and returns the dataset's file with exactly the same bytes; None if there is none."""
+    """Checks and returns a file of the dataset with the same bytes; None if no file has them."""
 
 
 def _file(path: str, size: int, content: Callable[..., Iterable[Bytes]], *of: Any) -> ExportFile:
@@ -103,7 +103,7 @@ def _file(path: str, size: int, content: Callable[..., Iterable[Bytes]], *of: An
 
 
 def _payload(exported: ExportedSplit, shard: ExportedShard, path: str) -> ExportFile:
-    """Return the file of a shard's tokens alone, linked to its shard if no document is removed."""
+    """Return the file of a shard's tokens alone; it is a link to the shard if none are removed."""
     return ExportFile(
         path=path,
         bytes=shard.tokens * exported.tokenizer.token_dtype.itemsize,
@@ -113,7 +113,7 @@ def _payload(exported: ExportedSplit, shard: ExportedShard, path: str) -> Export
 
 
 def _named(exported: ExportedSplit) -> Iterable[tuple[str, ExportedShard]]:
-    """Yield each shard that has tokens with a name that sorts in the same order: 000007_wudao."""
+    """Yield each shard with tokens, and a name that keeps the order of the shards: 000007_wudao."""
     shards = (shard for shard in exported.shards if shard.tokens)
     return ((f"{number:06d}_{shard.source}", shard) for number, shard in enumerate(shards))
 
@@ -159,7 +159,7 @@ def _metadata(exported: ExportedSplit, shard: ExportedShard) -> Iterator[Bytes]:
 
 
 def _humanized(count: int) -> str:
-    """Return a count of tokens as `humanize.metric` does, three digits and a prefix: 12.3 kT."""
+    """Return a number of tokens as `humanize.metric` writes it: three digits, a prefix, and T."""
     exponent = min(len(str(count)) - 1, 29)
     power = exponent // 3
     if power and round(count / 1000**power, 2 - exponent % 3) >= 10 ** (exponent % 3 + 1):
@@ -213,7 +213,7 @@ def _array(path: str, dtype: str, length: int, blocks: Callable[[], Iterable[Byt
 
 @dataclass(frozen=True)
 class ExportFormat:
-    """A format of an export."""
+    """An export format."""
 
     files: Callable[[ExportedSplit, str, ExportSettings], Iterator[ExportFile]]
     """Returns the files of a split."""
@@ -242,7 +242,7 @@ FORMATS: Mapping[str, ExportFormat] = {
 
 
 def check_flags(to: str, *, prefix: str | None, tokens_per_file: int | None) -> None:
-    """Check flags that only one format has; None if a flag is not given.
+    """Check flags that only one format has; the value of a flag that is not given is None.
 
     Raises:
         UserError: The format has no such flag, or does not accept the value.
@@ -268,7 +268,7 @@ def files(splits: Mapping[str, ExportedSplit], settings: ExportSettings) -> list
     """Return the files of all splits; validation, which is small, comes first.
 
     Raises:
-        UserError: There is nothing to export, or it does not fit the format.
+        UserError: There is nothing to export, or the data do not fit the format.
     """
     if not splits[TRAIN].tokens:
         raise UserError(f"nothing to export: {', '.join(settings.sources)} has no training tokens.")

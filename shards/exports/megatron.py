@@ -1,7 +1,7 @@
 """Lists the shards of datasets for Megatron-LM, each with its weight.
 
     wudao=0.7  ──▶  0.7 x tokens of the shard / tokens of wudao,  DIR/g0001-…/wudao/00000
-    …               one pair per shard, for --train-data-path; the validation shards apart
+    …               one pair per shard, for --train-data-path; validation has a separate list
 
 Megatron fails at an empty shard and does not support removals: empty shards are left out, and
 datasets with removed documents are refused.
@@ -40,12 +40,12 @@ class WeightedShard:
 
 @dataclass(frozen=True, kw_only=True)
 class MegatronBlend:
-    """The shards of both splits."""
+    """The shards of both splits with their weights."""
 
     splits: dict[str, tuple[WeightedShard, ...]]
-    """The shards of each split by Megatron's names, train and valid; no empty splits."""
+    """The shards of each split that is not empty, by Megatron's names: train and valid."""
     num_empty: int
-    """The number of shards without a token, which are left out."""
+    """The number of shards that have no tokens and are left out."""
 
     def arguments(self) -> str:
         """Return the flags of Megatron's training scripts, quoted for a shell."""
@@ -90,10 +90,10 @@ def _pairs(shards: Sequence[WeightedShard]) -> list[str]:
 
 
 def megatron_blend(data: Sequence[str]) -> MegatronBlend:
-    """Return the blends of data, which are named as for `--data` of a training run.
+    """Return the blends of data, which are written as for `--data` of a training run.
 
-    Without weights, the weight of a shard is its number of tokens, so that all text is read equally
-    often.
+    If no weights are given, the weight of a shard is its number of tokens, so that all text is
+    read equally often.
 
     Raises:
         UserError: data do not exist, some have a weight and others do not, their tokenizers differ,

@@ -6,7 +6,7 @@
                                   shards 0              1
 
 A split is one sequence of tokens, which continues from shard to shard. Every removal counts,
-whichever manifest it came with, also for `DIR@n`: removed documents are never exported.
+whichever manifest added it, even for `DIR@n`: removed documents are never exported.
 """
 
 from collections.abc import Collection, Iterator, Mapping
@@ -108,7 +108,7 @@ class ExportedSplit:
         return self._open[1]
 
     def blocks(self, start: int, stop: int) -> Iterator[Tokens]:
-        """Yield the tokens from `start` to `stop` of the split, views of a few MB at most."""
+        """Yield the tokens from `start` to `stop` of the split, as views of at most a few MB."""
         for shard in self.shards:
             if shard.start < stop and shard.stop > start:
                 yield from self._blocks_of(shard, start - shard.start, stop - shard.start)

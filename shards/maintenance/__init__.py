@@ -1,1 +1,1 @@
-"""Changes, checks and copies of datasets: remove, compact, prune, verify, place."""
+"""Changes, checks and copies of datasets: remove, compact, prune, verify and place."""

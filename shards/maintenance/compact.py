@@ -3,10 +3,10 @@
     generations ── ranges of the order ──> shards, validation, audit, rejects, dropped
                 ── ranges of the hash ───> signatures
 
-A part is one range of one of these: its rows of all generations, sorted. Writing a part needs only
-the memory of one shard and ends with a record, so that rerunning a killed command resumes. The
-manifest is written last; until then the dataset does not change. The files of the old generations
-stay: readers may have them open (`prune` deletes them).
+A part is one range of one of these: the rows of all generations in that range, sorted. Writing a
+part takes the memory of one shard and ends with a record, so that a rerun continues after the
+finished parts. The manifest is written last; until then the dataset does not change. The files of
+the old generations stay, because readers may have them open; `prune` deletes them later.
 
 Removed documents are left out of every table (erasure.py), so that the result has no removals.
 A compacted dataset starts a new lineage: its older manifest numbers can no longer be read.
@@ -60,7 +60,7 @@ from shards.storage.remote import AnyPath
 from shards.tables import open_between, write_entry, write_parquet
 
 LEDGER = "ledger.json"
-"""Names the files of a generation in the making (pipelines/commit/ledger.py)."""
+"""The file that names the files of an unfinished generation (pipelines/commit/ledger.py)."""
 
 FOLDER = "compact"
 """The folder in .work that holds the records of finished parts."""
@@ -96,12 +96,12 @@ class PartRecord:
     """The files that were written for a part."""
 
     part: str
-    """The part as text, made with str()."""
+    """The part as text, as str() returns it."""
     shards: tuple[ShardEntry, ...] = ()
     tables: tuple[TableEntry, ...] = ()
 
     def files(self) -> Iterator[tuple[str, FileEntry]]:
-        """Yield path in the dataset and entry of each of its files."""
+        """Yield the path in the dataset and the entry of each file of the part."""
         for shard in self.shards:
             yield from shard.named_files()
         for table in self.tables:
@@ -144,7 +144,7 @@ class Compaction:
                 )
 
     def _check_idle(self) -> None:
-        """Check that no generation is being built: it would depend on the current ones."""
+        """Check that no generation is being built, because it would depend on the current ones."""
         folders = [f"{self.name}/{name}/-" for name in (*self._sources, *FOLDERS)]
         check_links(self.directory, [*folders, f"{WORK}/{FOLDER}/-"], files=False)
         path = self.directory / LEDGER
@@ -249,7 +249,7 @@ class Compaction:
         )
 
     def _write(self, part: CompactedRange) -> PartRecord:
-        """Write the files of a part, then its record."""
+        """Write the files of a part and then its record, and return the record."""
         if part.folder in (TRAIN, VALIDATION):
             record = PartRecord(part=str(part), shards=(self._write_shard(part),))
         elif part.folder == SIGNATURES:

@@ -9,7 +9,7 @@
     report        every example, because examples quote texts of the run
 
 The hash of a text is found by the order of its document, in the tables of its generation. Hashes of
-texts that were erased before have the order ERASED_ORDER there.
+texts that an earlier compaction erased have the order ERASED_ORDER there.
 """
 
 from collections import defaultdict
@@ -74,7 +74,7 @@ class Erasure:
         return found
 
     def orders(self, generation: str, source: str | None = None) -> NDArray[np.uint64]:
-        """Return the orders of the erased documents of a generation, or of one source in it."""
+        """Return the orders of the erased documents of a generation, or of one of its sources."""
         orders = [
             row["order"]
             for (of, name), rows in self._documents.items()
@@ -122,7 +122,7 @@ class Erasure:
             rows: The rows.
             folder: audit, rejects or dropped.
             generation: The generation that has the table.
-            source: The source whose table it is.
+            source: The source of the table.
         """
         if not self.rows:
             return np.ones(len(rows), np.bool_)
@@ -203,7 +203,7 @@ class Erasure:
 
 
 def _kept_rows(path: AnyPath, entry: FileEntry, orders: NDArray[np.uint64]) -> list[dict[str, Any]]:
-    """Return group and bytes of the kept rows of an audit table that have one of the orders."""
+    """Return group and bytes of each kept row of an audit table whose order is in `orders`."""
     with pq.ParquetFile(pa.py_buffer(read_verified(path, entry))) as file:
         present = set(file.schema_arrow.names)
         names = [name for name in ("order", "verdict", "group", "bytes") if name in present]
@@ -213,13 +213,13 @@ def _kept_rows(path: AnyPath, entry: FileEntry, orders: NDArray[np.uint64]) -> l
 
 
 def _move(sums: dict[str, Any], number: int) -> None:
-    """Move a number of documents or bytes from kept to erased."""
+    """Subtract a number of documents or bytes from `kept` and add it to `erased`."""
     sums["kept"] -= number
     sums["erased"] = sums.get("erased", 0) + number
 
 
 def _move_text(account: dict[str, Any], row: Mapping[str, Any]) -> None:
-    """Subtract the text of an erased document from the kept text."""
+    """Subtract an erased document and its bytes from those kept in an account."""
     num_bytes = row.get("bytes") or 0
     if "kept" in (sums := account.get("bytes", {})):
         _move(sums, num_bytes)

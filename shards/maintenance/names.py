@@ -1,4 +1,4 @@
-"""Finds documents by id, URL or place in one scan, for any number of names.
+"""Finds, in one scan, the documents that have one of many names: an id, a URL or a place.
 
 SHARD:ROW        a row of a shard, as `trace` and `remove` print it
 PATH:POSITION    the record of the input: all documents that were made from it
@@ -6,7 +6,7 @@ ID               the value of the column `id`
 URL              the value of the column `url`
 
 A name is compared with all of these. A pattern is compared with whole URLs: `*` matches any number
-of characters, slashes included; every other character, also `?` and `[`, matches itself.
+of characters, slashes included; every other character, even `?` or `[`, matches itself.
 """
 
 import re
@@ -33,7 +33,7 @@ _POSITION = re.compile("0|[1-9][0-9]{0,17}")
 
 
 class DocumentMatches(NamedTuple):
-    """Documents of one shard that have a name; each field is int64[n], sorted by row, then name.
+    """Documents of one shard that match a name; each field is int64[n], sorted by row, then name.
 
     A document that matches several names is listed once for each.
     """
@@ -64,7 +64,7 @@ class DocumentQuery:
     """Names of documents, and patterns of URLs."""
 
     def __init__(self, names: Iterable[str] = (), *, patterns: Iterable[str] = ()) -> None:
-        """Store the names without duplicates and empty ones.
+        """Store the names, except duplicates and empty ones.
 
         Raises:
             UserError: a pattern has only asterisks.
@@ -80,7 +80,7 @@ class DocumentQuery:
     def find(self, dataset: Dataset, entries: Sequence[ShardEntry]) -> Iterator[DocumentMatches]:
         """Yield the matches in each shard; a name in the form SHARD:ROW matches only that row.
 
-        Only the tables of documents are read, and none if every name is SHARD:ROW.
+        Only tables of documents are read; if every name is SHARD:ROW, no table is read.
 
         Raises:
             DamageError: a table is missing or damaged.
@@ -114,7 +114,7 @@ class DocumentQuery:
             wanted = [position for _, _, position in self._places]
             rows = np.flatnonzero(np.isin(documents["position"].to_numpy(), wanted))
             paths, positions = (_plain(documents[name].take(rows)) for name in ("path", "position"))
-            # Not a constant: the first scalar makes pyarrow import pandas, half a second.
+            # Not a constant: the first scalar makes pyarrow import pandas: 0.5 s.
             colon = pa.scalar(":", _TEXT)
             yield self._named(pc.binary_join_element_wise(paths, positions, colon), rows)
         urls = _plain(documents["url"]) if self._patterns and "url" in columns else _NO_TEXTS
@@ -143,7 +143,7 @@ def _regex(pattern: str) -> str:
     """Return the regular expression of a pattern.
 
     Raises:
-        UserError: it has only asterisks.
+        UserError: the pattern has only asterisks.
     """
     if not pattern.strip("*"):
         raise UserError(

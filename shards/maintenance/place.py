@@ -40,7 +40,7 @@ from shards.storage.lock import lock_dir
 from shards.storage.remote import AnyPath
 
 MARK = ".placed"
-"""The file in a copy that names the share placed last. It is not part of the dataset."""
+"""The file in a copy that names the share that was copied last; not part of the dataset."""
 
 _NUM_NAMED = 20
 
@@ -81,7 +81,7 @@ def check_files_present(dataset: Dataset, share: NodeShare) -> None:
     Contents are not read, so that a run can check this whenever it starts.
 
     Raises:
-        DamageError: files are missing or truncated; the message names them and how to get them.
+        DamageError: files are missing or truncated; the message says which, and how to get them.
     """
     missing = [
         path

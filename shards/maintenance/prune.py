@@ -26,7 +26,7 @@ from shards.storage.files import TEMPORARY, delete, list_files
 from shards.storage.remote import AnyPath
 
 GRACE_DAYS = 30
-"""Days for which replaced files stay, because training runs are long."""
+"""The number of days for which replaced files stay, because training runs are long."""
 
 _OWN = re.compile(
     rf"g\d{{4,}}-[0-9a-f]+|{removals.FOLDER}|{re.escape(WORK)}|vocabulary-[0-9a-f]{{8}}\.arrow"
@@ -42,8 +42,8 @@ class Leftover:
     path: AnyPath
     bytes: int
     replaced: float
-    """When a manifest that named the file was replaced; -inf if none ever did or if this is unknown
-    (URLs)."""
+    """The time at which a manifest that named the file was replaced; -inf if no manifest ever named
+    it or if the time is unknown (URLs)."""
 
 
 def leftovers(directory: AnyPath, manifest: Manifest) -> Iterator[Leftover]:
@@ -69,19 +69,19 @@ def _own_files(directory: AnyPath) -> dict[str, int]:
 
 
 def ancestors(path: str) -> list[str]:
-    """Return the folders above a file, from the top down, and the file."""
+    """Return the folders above a file, from the top down, and then the file."""
     return [*itertools.accumulate(path.split("/"), "{}/{}".format)]
 
 
 def remove_work(work: AnyPath, folder: str = "") -> None:
-    """Delete the files that a build left in `.work`, or in one folder of it."""
+    """Delete the files that a build left in `.work`, or in one of its folders."""
     if not work.is_symlink():
-        with suppress(UserError):  # the folder is empty, or prune deletes it
+        with suppress(UserError):  # prune deletes the rest, if any
             delete(work / folder if folder else work)
 
 
 def remove_unfinished(directory: AnyPath) -> None:
-    """Delete the unfinished files of killed processes in a dataset's folder (URLs have none)."""
+    """Delete the unfinished files of killed processes in a dataset's folder; behind a URL, none."""
     for name in _own_files(directory) if isinstance(directory, Path) else ():
         if name.rpartition("/")[2].startswith(TEMPORARY):
             (directory / name).unlink(missing_ok=True)

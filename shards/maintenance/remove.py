@@ -1,7 +1,7 @@
 """Removes documents from training: finds them by name and adds a removal.
 
-The shards stay as they are. From the new manifest number on, windows leave the documents out; the
-number of windows and their boundaries do not change. An earlier `DIR@n` still has the documents.
+The shards stay as they are. With the new manifest, windows leave the documents out; the number of
+windows and their boundaries do not change. An earlier `DIR@n` still has the documents.
 The signatures stay too, so that a later crawl cannot add the text again.
 """
 
@@ -38,9 +38,9 @@ class SelectedDocument:
     split: str
     tokens: int
     origin: Mapping[str, Any]
-    """The values of path, position, id and url, as far as the corpus has them."""
+    """The values of path, position, id and url, except those that the corpus lacks."""
     names: tuple[str, ...]
-    """The names that found the document."""
+    """The names that the document matches."""
     removed_before: bool
 
 
@@ -52,9 +52,9 @@ class RemovalSet:
     manifest: int
     """The number of the manifest that was searched."""
     reason: str
-    """Why the documents are removed."""
+    """The reason for the removal."""
     time: str
-    """When the documents were looked up, in UTC."""
+    """The time at which the documents were looked up, in UTC."""
     documents: tuple[SelectedDocument, ...]
     """The documents, sorted by generation, source, split, shard and row."""
     missing: tuple[str, ...]
@@ -68,7 +68,7 @@ class RemovalSet:
         return [document for document in self.documents if not document.removed_before]
 
     def lines(self, *, dry_run: bool) -> Iterator[str]:
-        """Yield the lines of a summary: sums by generation and source, shards, documents."""
+        """Yield the lines of a summary: sums by generation and source, shards and documents."""
         new = self.new
         yield f"{self.dataset}: {_amount(new)} {'would be' if dry_run else 'are'} removed"
         yield _LINE.format("generation", "source", "split", "documents", "tokens", "shards")
@@ -140,7 +140,7 @@ def check_complete(selection: RemovalSet) -> None:
     """Check that every name matches a document.
 
     Raises:
-        UserError: Some names match none; the message lists them.
+        UserError: Some names match no document; the message lists these names.
     """
     if not selection.documents:
         raise UserError(
@@ -163,8 +163,8 @@ def check_complete(selection: RemovalSet) -> None:
 def remove(directory: AnyPath, manifest: Manifest, selection: RemovalSet) -> Manifest:
     """Remove the documents of a selection and return the new manifest.
 
-    The folder must be locked, and the given manifest must still be its current one. A crash leaves
-    the dataset unchanged, with at most one file that no manifest names.
+    The folder must be locked, and `manifest` must still be its current manifest. A crash leaves the
+    dataset unchanged, with at most one file that no manifest names.
     """
     keys = {location.entry.path: location.key for location in manifest.locations()}
     rows = [(*keys[document.shard], document.row) for document in selection.new]

@@ -63,7 +63,7 @@ def check_file(path: AnyPath, entry: FileEntry) -> str | None:
 def _check_stream(
     dataset: Dataset, entries: tuple[ShardEntry, ...], *, damaged: set[str], split: str
 ) -> Iterator[str]:
-    """Check the shards of one source of one generation, which are in order."""
+    """Yield the problems with the shards of one source of one generation, which are in order."""
     tokenizer = dataset.manifest.tokenizer
     last = 0
     for index, entry in enumerate(entries):
@@ -87,7 +87,7 @@ def _check_stream(
 
 
 def check_shard(shard: Shard, tokenizer: TokenizerEntry) -> Iterator[str]:
-    """Yield the contradictions within a shard.
+    """Yield a line for each contradiction within a shard.
 
     Raises:
         DamageError: the index cannot be read.

@@ -45,7 +45,7 @@ class Batch:
     tokens: NDArray[np.int64]
     """The tokens, padded at the end of each row; the first pad may be the last target instead."""
     targets: NDArray[np.int64] | None
-    """For causal windows the next tokens of the ring without removed documents; None for GLM."""
+    """For causal windows, the next tokens of the ring, except removed documents; None for GLM."""
     loss_mask: NDArray[np.bool_]
     """GLM: whether the token may be predicted; prompts and `[CLS]` may not. Causal: whether its
     target carries loss; targets in prompts and removed documents do not. False in the padding."""
@@ -85,8 +85,8 @@ def read_batch(
 
     Args:
         shards: the shard of each row.
-        windows: the number of its window.
-        phases: the rotation of its ring in tokens.
+        windows: the number of the window that fills each row, within its shard.
+        phases: the rotation of the shard's ring for each row, in tokens.
         spec: how shards are cut into windows.
         vocabulary: the vocabulary that all datasets share.
         boundaries: whether to return the spans of causal windows too, which takes a search in each
@@ -128,7 +128,7 @@ def _check_tokens(
     """Check that a vocabulary contains all tokens of some rows.
 
     Raises:
-        DamageError: it lacks a token; the message names the shard of the first such token.
+        DamageError: the vocabulary lacks a token; the message names the shard of the first one.
     """
     if rows.size and int(rows.max()) >= vocabulary.size:
         row = int((rows >= vocabulary.size).any(axis=1).argmax())
@@ -142,7 +142,7 @@ def _row_width(spec: WindowSpec) -> int:
 def _lay(
     shard: Shard, spans: Sequence[DocumentSpan], row: _Row, *, head: int = 0, num_heads: int = 0
 ) -> list[int]:
-    """Write spans into a row end to end; return the start of each and the end of the last one.
+    """Write spans into a row end to end; return each span's start and the last span's end.
 
     The token `head` is put in front of each of the first `num_heads` spans.
     """
@@ -161,7 +161,7 @@ def _lay(
 
 
 def _num_prompt_tokens(shard: Shard, span: DocumentSpan) -> int:
-    """Return how many tokens from the span's start on belong to its document's prompt.
+    """Return how many tokens at the start of a span belong to the prompt of its document.
 
     Raises:
         DamageError: the prompt is negative, or not shorter than the document.
@@ -213,10 +213,10 @@ def _copy_runs(
     spec: WindowSpec,
     vocabulary: WindowVocabulary,
 ) -> Batch | None:
-    """Copy causal windows that are plain runs of tokens, all at once; None if any is not a run.
+    """Return a batch of causal windows, all copied at once; None if any window is not a run.
 
-    A window is not a run if it is short, wraps over its shard's end, or if the shard has prompts or
-    removed documents.
+    A window is not a run if it is short or wraps over its shard's end, or if the shard has prompts
+    or removed documents.
     """
     distinct = set(shards)
     if not all(shard.is_unmasked for shard in distinct):

@@ -1,6 +1,6 @@
 """The data of a training run: weighted datasets or sources, which may change at given positions.
 
-DIR             a dataset, all its sources
+DIR             all sources of a dataset
 DIR@n           the dataset as it was at manifest number n
 DIR:SOURCE      one of its sources
 DIR=0.3         any of these with a weight
@@ -32,7 +32,7 @@ from shards.storage.remote import AnyPath, any_path
 
 @dataclass(frozen=True, kw_only=True)
 class WeightedData:
-    """A dataset, or one source of it, with its weight."""
+    """A dataset, or one of its sources, with a weight."""
 
     dataset: str
     """DIR or DIR@n."""
@@ -52,7 +52,7 @@ class WeightedData:
 
     @property
     def number(self) -> int | None:
-        """The manifest number; None: the newest."""
+        """The manifest number; None stands for the newest."""
         return parse_dataset(self.dataset)[1]
 
     def at(self, number: int) -> "WeightedData":
@@ -124,12 +124,12 @@ def _parse_weight(weight: str, text: str) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Blend:
-    """The data to draw from a position on, as texts for `parse_data`."""
+    """The data to draw, beginning at a position, as texts for `parse_data`."""
 
     start: int
-    """The first position, which is the number of samples consumed before."""
+    """The first position, which is the number of samples drawn before this blend."""
     data: tuple[str, ...]
-    """The data, either all with weights or all without: then every window has the same weight."""
+    """The data. Either all have a weight, or none has and every window has the same weight."""
     weights: Mapping[str, float] = field(default_factory=dict)
     """Weights by stream name that replace those in `data`; set if a run follows a growing
     dataset."""
@@ -151,12 +151,12 @@ class Mixture:
 def open_mixture(blends: Sequence[Blend], *, stride: int) -> Mixture:
     """Return the streams and stages of blends; `stride` is that of the windows that are drawn.
 
-    A stream of several blends is opened as the last of them names it, so that the newest manifest
-    number of a dataset decides which documents are removed. A blend with the same weights as the
-    previous one continues the previous stage, so that new removals alone change no draw.
+    A stream of several blends is opened as the last of these blends names it, so that the newest
+    manifest number of a dataset decides which documents are removed. A blend with the same weights
+    as the previous one continues the previous stage, so that new removals alone change no draw.
 
     Raises:
-        UserError: data do not exist, are given twice, or lack a weight that others have.
+        UserError: data do not exist, are given twice, or lack a weight while other data have one.
     """
     streams: dict[str, Stream] = {}
     stages: list[MixtureStage] = []
@@ -179,7 +179,7 @@ def _drawable(weights: dict[str, float], blend: Sequence[WeightedData]) -> dict[
     """Return weights derived from sizes; weights too small to be drawn are raised.
 
     Raises:
-        UserError: a weight that was given cannot be drawn.
+        UserError: a weight that the user gave is too small to be drawn.
     """
     given = [data.weight for data in blend if data.weight is not None]
     if given:
@@ -255,7 +255,7 @@ def _spread_weight(
 
 
 def epoch_caps(caps: Mapping[str, float], streams: Sequence[Stream]) -> dict[str, float]:
-    """Return caps on epochs by stream name; the given caps are by `DIR` or `DIR:SOURCE`.
+    """Return caps on epochs by stream name; the keys of `caps` are `DIR` or `DIR:SOURCE`.
 
     Raises:
         UserError: a cap is given for data that have no stream.

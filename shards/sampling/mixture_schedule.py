@@ -20,14 +20,14 @@ from shards.errors import UserError
 from shards.sampling.permutation import Integers, derive, text_key
 
 MAX_PERIOD = 2**16
-"""Draws in the longest period: no share can be smaller than one in this many."""
+"""The maximum number of draws in a period; no share can be smaller than 1 / MAX_PERIOD."""
 
 
 def draws_per_period(weights: Sequence[float]) -> Integers:
-    """Return int64[streams]: draws per period for weights in any unit, exact if possible.
+    """Return int64[streams]: the number of draws per period for each weight, exact if possible.
 
-    Weights are read as exact decimal numbers. If their common denominator is too
-    large for a period of 2^16, every share is rounded so that the sum stays (largest remainders).
+    Weights have any unit and are read as exact decimal numbers. If their common denominator is too
+    large for a period of 2^16, the shares are rounded by largest remainders, which keeps the sum.
 
     Raises:
         UserError: a weight is negative or not a number, all are 0, or a share rounds to 0.
@@ -49,13 +49,13 @@ def draws_per_period(weights: Sequence[float]) -> Integers:
 
 
 def draws_of_all(weights: Sequence[Fraction], *, period: int) -> list[int]:
-    """Return draws per period for weights; every weight above 0 gets at least one draw.
+    """Return the number of draws per period for each weight, at least one for a weight above 0.
 
     The draws are exact if they fit into a period; otherwise shares below 2 per period are raised to
     2, and all shares are rounded.
 
     Args:
-        weights: at least one is above 0.
+        weights: the weights, of which at least one is above 0.
         period: the maximum number of draws in a period, up to 2^16, and at least 4 times the number
             of weights.
     """
@@ -66,19 +66,19 @@ def draws_of_all(weights: Sequence[Fraction], *, period: int) -> list[int]:
 
 
 def _whole(weights: Sequence[Fraction]) -> list[int]:
-    """Return whole numbers in the ratios of weights."""
+    """Return whole numbers in the same ratios as the weights."""
     scale = math.lcm(*(weight.denominator for weight in weights))
     return [int(weight * scale) for weight in weights]
 
 
 def _exact(weights: Sequence[int], period: int) -> list[int] | None:
-    """Return the smallest draws in the ratios of weights; None if they exceed a period."""
+    """Return the smallest whole draws in the weights' ratios; None if the sum exceeds a period."""
     divisor = math.gcd(*weights)
     return [weight // divisor for weight in weights] if sum(weights) <= period * divisor else None
 
 
 def _rounded(weights: Sequence[int], period: int) -> list[int]:
-    """Return shares that add up to the period, with the largest remainders rounded up."""
+    """Return numbers of draws that add up to the period; the largest remainders are rounded up."""
     total = sum(weights)
     result = [weight * period // total for weight in weights]
     remainders = [weight * period % total for weight in weights]
@@ -93,7 +93,7 @@ class MixtureSchedule:
 
     def __init__(self, weights: Sequence[float], num_scatters: int, *, seed: int = 0) -> None:
         self.draws_per_period = draws_per_period(weights)
-        """int64[streams]: draws of each stream in a period."""
+        """int64[streams]: the number of draws of each stream in a period."""
         self.period = int(self.draws_per_period.sum())
         """The number of draws in a period."""
         self.schedule = _schedule(self.draws_per_period)
@@ -109,7 +109,7 @@ class MixtureSchedule:
         self._before = self._draws_before(self._phases)
 
     def stream_and_nth(self, draws: Integers, scatters: Integers) -> tuple[Integers, Integers]:
-        """Return the stream of each draw and the number of earlier draws of it in the scatter."""
+        """Return each draw's stream, and how many earlier draws in the scatter had the same one."""
         laps, slots = np.divmod(draws + self._phases[scatters], self.period)
         streams = self.schedule[slots]
         nth = (
@@ -120,20 +120,20 @@ class MixtureSchedule:
         return streams, nth
 
     def counts(self, draws: Integers, scatters: Integers) -> Integers:
-        """Return int64[n, streams]: earlier draws of each stream, for each draw of a scatter."""
+        """Return int64[n, streams]: how often a scatter drew each stream before each given draw."""
         laps, slots = np.divmod(draws + self._phases[scatters], self.period)
         full_periods = laps[:, None] * self.draws_per_period
         return full_periods + self._draws_before(slots) - self._before[scatters]
 
     def draw_of(self, stream: int, nth: int, scatter: int) -> int:
-        """Return the draw with this `stream_and_nth`; the stream must have a share."""
+        """Return the number of the draw that is draw `nth` of a stream, which must have a share."""
         nth_overall = nth + int(self._before[scatter, stream])
         laps, rest = divmod(nth_overall, int(self.draws_per_period[stream]))
         slot = int(self._slots[self._starts[stream] + rest])
         return laps * self.period + slot - int(self._phases[scatter])
 
     def _draws_before(self, slots: Integers) -> Integers:
-        """Return int64[n, streams]: draws of each stream in the period before each slot."""
+        """Return int64[n, streams]: how often a period draws each stream before each slot."""
         result = np.zeros((len(slots), len(self.draws_per_period)), np.int64)
         # If a run follows a growing dataset, its early stages draw few of the later streams.
         for stream in np.flatnonzero(self.draws_per_period).tolist():

@@ -17,7 +17,7 @@ class ScatterPartitions:
 
     def __init__(self, streams: Sequence[Stream], *, num_scatters: int, stride: int) -> None:
         self.common = np.array([stream.is_common(num_scatters) for stream in streams], np.bool_)
-        """bool[streams]: all scatters draw from one partition."""
+        """bool[streams]: whether all scatters draw from one partition."""
         self._partitions_of_stream = np.where(self.common, 1, num_scatters)
         self._first_partitions = np.cumsum(self._partitions_of_stream) - self._partitions_of_stream
         shards = [
@@ -25,14 +25,14 @@ class ScatterPartitions:
             for stream, step in zip(streams, self._partitions_of_stream.tolist(), strict=True)
             for scatter in range(step)
         ]
-        # Slots are the shards of all partitions in one row; a partition has some between two edges.
+        # Slots are the shards of all partitions in one list; each partition is between two edges.
         counts = [len(partition_shards) for partition_shards in shards]
         self._slot_edges = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
         tokens = [shard.tokens for partition_shards in shards for shard in partition_shards]
         windows = num_windows(np.array(tokens, np.int64), stride)
         self._window_edges = np.concatenate([[0], np.cumsum(windows)])
         self.sizes: Integers = np.diff(self._window_edges[self._slot_edges])
-        """int64[partitions]: windows of each partition."""
+        """int64[partitions]: the number of windows in each partition."""
 
     def partition_of(self, streams: Integers, scatters: Integers) -> Integers:
         """Return the partition that each scatter draws each stream from, elementwise."""
@@ -40,13 +40,13 @@ class ScatterPartitions:
 
     @property
     def windows_of_streams(self) -> list[int]:
-        """Windows of each stream."""
+        """The number of windows in each stream."""
         return [int(windows) for windows in np.add.reduceat(self.sizes, self._first_partitions)]
 
     def locate(
         self, partitions: Integers, streams: Integers, indexes: Integers
     ) -> tuple[Integers, Integers]:
-        """Return the shard in its stream, and the window in its shard, of each index.
+        """Return, for each index, the number of the shard in its stream and of the window in it.
 
         An index counts the windows of a partition.
         """

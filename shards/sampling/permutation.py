@@ -4,7 +4,7 @@
                          x += F(y, key 0) mod a
                          y += F(x, key 1) mod b         eight rounds of a Feistel network
                          ...
-                     ->  x + a·y, and again from there until that is below n
+                     ->  x + a·y, repeated from there until the result is below n
 
 The network is FE1 of Black and Rogaway, "Ciphers with Arbitrary Finite Domains" (CT-RSA 2002): its
 domain exceeds n by less than a, so that hardly any index needs a second pass. F is the finaliser
@@ -72,7 +72,7 @@ def permute(indices: ArrayLike, sizes: ArrayLike, keys: ArrayLike) -> Words:
 
 
 def unpermute(indices: ArrayLike, sizes: ArrayLike, keys: ArrayLike) -> Words:
-    """Return the index that `permute` maps to each given one."""
+    """Return, for each index, the index that `permute` maps to it."""
     return _apply(indices, sizes, keys, inverse=True)
 
 
@@ -93,7 +93,7 @@ def _apply(indices: ArrayLike, sizes: ArrayLike, keys: ArrayLike, *, inverse: bo
 
 
 def _rank(values: Words, limits: Words, keys: Words, *, inverse: bool) -> Words:
-    """Return the rank of each value's hash among those of its range, or the value of each rank."""
+    """Return the rank of each value's hash among the hashes of its range; or invert this."""
     width = int(limits.max())
     hashes = mix(keys[:, None] + _RANK_GAMMAS[:width])
     beyond = np.arange(width, dtype=np.uint64) >= limits[:, None]

@@ -35,26 +35,26 @@ DATA, END, BATCH = "data and windows", "length of the run", "batches, memory and
 
 @dataclass(frozen=True, kw_only=True)
 class BatchSize:
-    """The size of the global batch from some step on."""
+    """The size of the global batch, beginning at a step."""
 
     step: int
-    """The first step is 0."""
+    """The step at which this size begins; the first step of a run is 0."""
     size: int
     """The number of samples in a batch."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SamplingPlan:
-    """The options that decide the samples of every step, independent of the machines.
+    """The options that decide the samples of every step, independently of the machines.
 
     Raises:
         UserError: a value is out of range.
     """
 
     mixes: tuple[Blend, ...]
-    """The data to draw, by ascending start; the first starts at 0."""
+    """The data to draw, by ascending start; the first blend starts at 0."""
     batches: tuple[BatchSize, ...]
-    """The batch sizes by ascending step; the first starts at 0."""
+    """The batch sizes by ascending step; the first size begins at step 0."""
     seed: int = option(0, type=int, metavar="N", metadata=FIXED)
     """Random seed for window order and dropout."""
     scatters: int = option(1, type=count, metavar="S", metadata=FIXED)
@@ -72,8 +72,8 @@ class SamplingPlan:
     steps: int | None = option(None, type=count, metavar="N")
     """Number of steps; --max-epochs requires it."""
     followed: int | None = None
-    """The position up to which switches to newer manifests are decided; None: the run does not
-    follow newer manifests."""
+    """The position up to which switches to newer manifests are decided; None if the run does
+    not follow newer manifests."""
 
     def __post_init__(self) -> None:
         _check_ascending([blend.start for blend in self.mixes], "blends", unit="position")
@@ -174,7 +174,7 @@ class SamplingPlan:
         raise AssertionError("a step has at least one sample")
 
     def _spans(self, until: int) -> Iterator[tuple[int, int, int]]:
-        """Yield ranges of steps before `until` with equal batches: first step, end, batch size."""
+        """Yield first step, end and batch size of each range of steps with equal batches."""
         ends = (*(batch.step for batch in self.batches[1:]), until)
         for batch, end in zip(self.batches, ends, strict=True):
             if batch.step < until:

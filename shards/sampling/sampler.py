@@ -1,7 +1,7 @@
 """Decides the window that is trained on at each position: a pure function of the seed.
 
-The position of a sample is the number of samples before it: those consumed, plus its slot in the
-batch.
+The position of a sample is the number of samples before it: those of earlier batches, plus its slot
+in the batch.
 
     position p ─┬─ p mod S ─▶ scatter ─┐
                 └─ p div S ─▶ draw ────┴─▶ schedule ─▶ stream, how often drawn before: k
@@ -61,7 +61,7 @@ class DrawnWindows(NamedTuple):
     phase: Integers
     """The shift of the epoch's windows in tokens, in [0, stride); 0 in epoch 0."""
     key: Words
-    """A hash of window and epoch, to seed other random choices."""
+    """A hash of window and epoch, to seed further random choices."""
 
     def rows(self, begin: int, end: int) -> "DrawnWindows":
         """Return the windows from `begin` up to `end`."""
@@ -83,10 +83,10 @@ class Sampler:
     num_scatters: int
     window: WindowSpec
     stages: Sequence[MixtureStage] = ()
-    """The stages by ascending start, the first at 0. Default: one with equal weights for all
+    """The stages by ascending start, the first at 0. Default: one stage with equal weights for all
     windows."""
     epoch_caps: Mapping[str, float] = field(default_factory=dict)
-    """The maximum of epochs over the windows of a stream before `end`, by stream name."""
+    """The maximum number of epochs over the windows of a stream before `end`, by stream name."""
     end: int | None = None
     """The position after the last one; only needed for caps."""
 
@@ -116,7 +116,7 @@ class Sampler:
 
     @cached_property
     def schedule(self) -> StageSchedule:
-        """Which stream each position draws."""
+        """The schedule that decides which stream each position draws."""
         by_windows = MixtureStage(
             start=0, weights=dict(zip(self.names, self.partitions.windows_of_streams, strict=True))
         )
@@ -171,7 +171,7 @@ class Sampler:
         return int(self._phases(self._epoch_keys(np.array([stream]), scatters, epochs), epochs)[0])
 
     def epochs(self, position: int) -> NDArray[np.float64]:
-        """Return float64[streams]: epochs of each stream drawn before a position.
+        """Return float64[streams]: how many epochs of each stream are drawn before a position.
 
         Scatters have parts of different sizes, so their epochs differ; the largest number is
         returned.
@@ -204,10 +204,10 @@ class Sampler:
     def load_state_dict(self, state: Mapping[str, Any]) -> int:
         """Return the position of a saved state, from which this sampler continues.
 
-        It may have more streams, and other weights from that position on.
+        It may have more streams, and different weights for later positions.
 
         Raises:
-            UserError: before that position this sampler would have drawn other samples.
+            UserError: before that position this sampler would have drawn different samples.
         """
         position = int(state["position"])
         own = self.state_dict(position)

@@ -27,10 +27,10 @@ def rank_slots(
 
     Args:
         batch_size: B, samples in the batch of all ranks; a multiple of `world`.
-        num_scatters: S.
+        num_scatters: S, the number of scatters.
         world: W, the number of ranks.
-        rank: from 0.
-        position: of the batch's first sample.
+        rank: the number of the rank, counted from 0.
+        position: the position of the batch's first sample.
 
     Raises:
         ValueError: there is no such rank, or the batch cannot be divided evenly.
@@ -54,9 +54,9 @@ def scatters_of_node(num_scatters: int, *, nodes: Sequence[int], node: int) -> r
     """Return the scatters that the ranks of a node read.
 
     Args:
-        num_scatters: S.
-        nodes: number of ranks on each node; ranks are numbered node by node.
-        node: from 0.
+        num_scatters: S, the number of scatters.
+        nodes: the number of ranks on each node; ranks are numbered node by node.
+        node: the number of the node, counted from 0.
 
     Raises:
         UserError: there is no such node, or a node has no ranks.
@@ -77,9 +77,9 @@ def check_layout(batch_size: int, num_scatters: int, *, world: int, placed: bool
     """Check a layout; return a note if it works but has a drawback, else None.
 
     Args:
-        batch_size: samples in the batch of all ranks.
-        num_scatters: S.
-        world: number of ranks.
+        batch_size: the number of samples in the batch of all ranks.
+        num_scatters: S, the number of scatters.
+        world: the number of ranks.
         placed: whether nodes have only the shards of their scatters.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Reads every window once, in order, or an evenly spaced subset: for validation."""
+"""Reads every window once and in order, or an evenly spaced subset, for validation."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -61,7 +61,7 @@ class SequentialSampler:
         indexes = numbers - (ends - self.partitions.sizes)[streams]
         shards, windows = self.partitions.locate(streams, streams, indexes)
         zeros = np.zeros(len(numbers), np.int64)
-        # Keys depend only on the text, so that validation is the same in runs with other seeds.
+        # Keys depend only on the text, so that validation is the same in runs with different seeds.
         keys = np.array([text_key(0, stream.name) for stream in self.streams], np.uint64)
         return DrawnWindows(
             stream=streams,

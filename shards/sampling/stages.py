@@ -16,12 +16,12 @@ from shards.sampling.permutation import Integers
 
 @dataclass(frozen=True, kw_only=True)
 class MixtureStage:
-    """The weights of the streams from a position on."""
+    """The weights of the streams, beginning at a position."""
 
     start: int
     """The first position."""
     weights: Mapping[str, float]
-    """By stream name, in any unit; streams without a weight are not drawn."""
+    """The weights by stream name, in any unit; streams without a weight are not drawn."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -32,16 +32,16 @@ class _StageDraws:
     """The first position."""
     schedule: MixtureSchedule
     first: Integers
-    """int64[scatters]: draws of each scatter before the stage."""
+    """int64[scatters]: the number of draws of each scatter before the stage."""
     before: Integers
-    """int64[scatters, streams]: draws of each stream by each scatter before the stage."""
+    """int64[scatters, streams]: how often each scatter drew each stream before the stage."""
 
     def counts(self, draws: Integers, scatters: Integers) -> Integers:
-        """Return int64[n, streams]: earlier draws of each stream, for each draw of a scatter."""
+        """Return int64[n, streams]: how often a scatter drew each stream before each given draw."""
         return self.before[scatters] + self.schedule.counts(draws - self.first[scatters], scatters)
 
     def stream_and_nth(self, draws: Integers, scatters: Integers) -> tuple[Integers, Integers]:
-        """Return the stream of each draw and the number of earlier draws of it in the scatter."""
+        """Return each draw's stream, and how many earlier draws in the scatter had the same one."""
         streams, nth = self.schedule.stream_and_nth(draws - self.first[scatters], scatters)
         return streams, nth + self.before[scatters, streams]
 
@@ -82,7 +82,7 @@ class StageSchedule:
         self._starts = np.array([stage.start for stage in stages])
 
     def stream_and_nth(self, positions: ArrayLike) -> tuple[Integers, Integers, Integers]:
-        """Return the stream and scatter of each position, and the earlier draws of both together.
+        """Return each position's stream and scatter, and how often both occurred together before.
 
         Raises:
             ValueError: a position is negative.
@@ -101,13 +101,13 @@ class StageSchedule:
         return streams, scatters, nth
 
     def counts_until(self, position: int) -> Integers:
-        """Return int64[scatters, streams]: draws of each scatter before a position."""
+        """Return int64[scatters, streams]: the number of draws before a position."""
         scatters = np.arange(self.num_scatters)
         stage = self._stages[np.searchsorted(self._starts, position, side="right") - 1]
         return stage.counts(self._draws_before(position, scatters), scatters)
 
     def position_of(self, stream: int, nth: int, scatter: int) -> int | None:
-        """Return the position with this `stream_and_nth`; None if no stage reaches it."""
+        """Return the position of draw `nth` of a stream in a scatter; None if no stage has it."""
         for stage, following in zip(self._stages, (*self._stages[1:], None), strict=True):
             before = int(stage.before[scatter, stream])
             if stage.schedule.draws_per_period[stream] and (
@@ -118,7 +118,7 @@ class StageSchedule:
         return None
 
     def history(self, position: int) -> list[dict[str, Any]]:
-        """Return the first stage and all others that earlier positions depend on, for JSON."""
+        """Return, for JSON, the first stage and all others that positions before this one need."""
         return [
             {
                 "start": stage.start,

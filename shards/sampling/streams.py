@@ -24,7 +24,7 @@ class Stream:
 
     @property
     def num_tokens(self) -> int:
-        """The number of tokens of all its shards."""
+        """The number of tokens of all shards in the stream."""
         return sum(shard.tokens for shard in self.shards)
 
     def is_common(self, num_scatters: int) -> bool:

@@ -4,8 +4,8 @@
                                          │
     position, {DIR: 2} ─ switch_version ─▶ blends from the position on: DIR@2, weights by stream
 
-A switch changes the manifest numbers of the data from its position on. It may add several blends of
-the same data, one after another, until all text has been seen once.
+A switch changes the manifest numbers of the data, beginning at its position. It may add several
+blends of the same data, one after another, until all text has been seen once.
 """
 
 from bisect import bisect_right
@@ -23,7 +23,7 @@ from shards.sampling.unseen import StreamGroup, stages_until_seen
 
 
 def resolve_versions(plan: SamplingPlan) -> SamplingPlan:
-    """Return the plan with the current manifest number added to data without a number.
+    """Return the plan with the current manifest number added to all data that have no number.
 
     Raises:
         UserError: there is no such dataset.
@@ -40,10 +40,10 @@ def _resolve_blend(blend: Blend) -> Blend:
 
 
 def resume_plan(given: SamplingPlan, saved: SamplingPlan) -> SamplingPlan:
-    """Return the given plan with the manifest numbers and the switches of the saved one.
+    """Return the given plan with the manifest numbers and the switches of the saved plan.
 
-    The datasets may be in other folders now. If the data differ otherwise, the given data are kept,
-    with numbers added.
+    The datasets may be in different folders now. If the data differ in anything else, the data of
+    the given plan are kept, with numbers added.
 
     Raises:
         UserError: there is no such dataset.
@@ -62,9 +62,9 @@ def resume_plan(given: SamplingPlan, saved: SamplingPlan) -> SamplingPlan:
 
 
 def _relocate(given: Blend, saved: Blend | None, *, base: Blend | None = None) -> Blend | None:
-    """Return a saved blend with the folders of a given one; None if their data differ.
+    """Return a saved blend with the folders of a given blend; None if the data of the two differ.
 
-    A given number must equal the one in `base`, if there is one; otherwise it is kept.
+    If there is a `base`, a number in `given` must equal that in `base`; otherwise it is kept.
     """
     if saved is None or len(given.data) != len(saved.data):
         return None
@@ -112,7 +112,7 @@ def _content(plan: SamplingPlan, position: int) -> list[object]:
 
 
 def manifest_versions(plan: SamplingPlan) -> tuple[tuple[int, SamplingPlan], ...]:
-    """Return the position of each switch, and the plan as it was from there to the next switch.
+    """Return the position of each switch, with the plan that holds until the next switch.
 
     A removal takes effect at the switch to the manifest that contains it.
     """
@@ -143,14 +143,14 @@ def manifest_numbers(plan: SamplingPlan) -> dict[str, int]:
 def switch_version(
     plan: SamplingPlan, position: int, *, numbers: Mapping[str, int]
 ) -> SamplingPlan:
-    """Return a plan that reads other manifest numbers from a position on, first all text once.
+    """Return a plan that switches to new manifest numbers and then first reads all text once.
 
     If the numbers only add removals and no text, weights and draws stay unchanged.
 
     Args:
         plan: a plan with numbers and without later switches.
         position: the number of samples before the switch.
-        numbers: the manifest numbers of all its datasets, by folder.
+        numbers: the manifest numbers of all datasets of the plan, by folder.
 
     Raises:
         UserError: a dataset no longer exists, or its new shards do not fit the scatters.
@@ -184,7 +184,7 @@ def _sampler(plan: SamplingPlan, blends: Sequence[Blend]) -> Sampler:
 
 
 def _groups(sampler: Sampler, blend: Blend) -> Iterator[StreamGroup]:
-    """Yield the streams and the weight of each of the data; one group if none has a weight."""
+    """Yield a group of streams for each of the data, or one group if the data have no weights."""
     entries = parse_blend(blend)
     weights = dict.fromkeys(entry.weight for entry in entries)
     parts = [entries] if weights == {None: None} else [[entry] for entry in entries]

@@ -64,7 +64,7 @@ class TracedSample:
 
 
 class Tracer:
-    """Traces the documents and steps of a training run by its sampling plan."""
+    """Finds the documents of a training run's steps, and the steps of documents, from its plan."""
 
     def __init__(self, plan: SamplingPlan) -> None:
         self.plan = plan
@@ -73,14 +73,14 @@ class Tracer:
         self._starts = [start for start, _ in versions]
         self._versions = [version for _, version in versions]
         self._numbers = [manifest_numbers(version) for version in self._versions]
-        # Opened once for all versions: each open dataset costs a descriptor.
+        # Opened once for all versions, because each open dataset takes a file descriptor.
         self._newest = cache(Dataset.open)
         self._dataset = cache(self._as_read)
         self._documents = cache(self._read_documents)
         self._vocabulary = cache(WindowVocabulary.of)
 
     def shard(self, stream: int, number: int, *, position: int | None = None) -> Shard:
-        """Return a shard of a stream, opened once, with its state at a position or at the end."""
+        """Return a shard of a stream with the removals at a position, or after the last switch."""
         version = len(self._starts) - 1 if position is None else self._version(position)
         return self._documents(version, stream).shard(number)
 
@@ -100,7 +100,7 @@ class Tracer:
         return bisect_right(self._starts, position) - 1
 
     def manifest_number(self, sample: TracedSample) -> int | None:
-        """Return the number of the manifest that a sample was read with; None: the newest."""
+        """Return the number of the manifest that a sample was read with; None for the newest."""
         directory = self.sampler.streams[sample.stream].dataset.directory
         return self._numbers[self._version(sample.position)].get(str(directory))
 
@@ -144,7 +144,7 @@ class Tracer:
 
         Args:
             document: a document that `find` returned.
-            until: the step to stop before; None: stop after the first epoch of its stream.
+            until: the step to stop before; None stops after the first epoch of the stream.
         """
         stream, shard = document.stream, document.shard
         positions = [
@@ -202,7 +202,7 @@ class Tracer:
         ]
 
     def find(self, text: str) -> list[TracedDocument]:
-        """Return the documents with a name in all streams of the run.
+        """Return the documents that have a name, in all streams of the run.
 
         Args:
             text: SHARD:ROW as `describe` writes it, PATH:POSITION of the input, an id or a URL.
@@ -298,7 +298,7 @@ def document_lines(tracer: Tracer, text: str, *, until: int | None) -> Iterator[
 
 
 def _number(tracer: Tracer, sample: TracedSample) -> str:
-    """Return the manifest that a sample was read from, as the end of a line."""
+    """Return the end of a line, which names the manifest that a sample was read from."""
     number = tracer.manifest_number(sample)
     return "" if number is None else f"  manifest {number}"
 

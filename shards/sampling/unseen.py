@@ -2,11 +2,11 @@
 
 The epoch of a stream is that of the scatter that has read the least of the stream. The rest of
 that epoch in all scatters is *unseen*. Stages draw exactly the unseen windows, at any moment in
-proportion to those of each stream. Together they have 2^B periods of some thousand draws. If a
-stream has u windows left,
+proportion to the number in each stream. Together the stages have 2^B periods of several thousand
+draws each. If a stream has u windows left,
 
     u = q 2^B + r      stage b = 0 … B - 1 has 2^b periods with q + (bit b of r) draws of it,
-                       one period more has q
+                       one more period has q
 
 so that B + 1 stages are exact for any number of windows. A stream that is too small for a draw in
 each period is read in the first stages, which are short.
@@ -24,13 +24,13 @@ from shards.sampling.sampler import Sampler
 from shards.sampling.stages import MixtureStage
 
 _PERIOD = 2**12
-"""The minimum of draws in a period of a stage; a period has up to twice as many. The number is
-small because each stage has a table."""
+"""The minimum number of draws in a period of a stage; a period has up to twice as many. The number
+is small because each stage has a table."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class StreamGroup:
-    """Streams that have a share of the samples together."""
+    """Streams that together have a share of the samples."""
 
     share: Fraction
     """The share of the group, in the same unit for all groups."""
@@ -41,10 +41,10 @@ class StreamGroup:
 def stages_until_seen(
     sampler: Sampler, groups: Sequence[StreamGroup], *, start: int
 ) -> Iterator[MixtureStage]:
-    """Yield stages from a position on, at whose end every window of the current epochs was drawn.
+    """Yield stages, beginning at a position, that draw all unseen windows of the current epochs.
 
-    The last stage begins at that end and gives equal weights to all windows of a group. A group
-    that ends before the others starts its next epoch, because groups keep their shares.
+    The last stage begins after these windows and gives equal weights to all windows of a group. A
+    group that ends before the others starts its next epoch, because groups keep their shares.
     """
     windows = sampler.partitions.windows_of_streams
     drawn = sampler.schedule.counts_until(start)
@@ -83,7 +83,7 @@ def _draws_until_a_group_ends(
 
 
 def _exact_periods(draws: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield numbers of periods with the draws in each; together they make up `draws`."""
+    """Yield a number of periods and the draws in each of them, until the sum is `draws`."""
     bits = max(0, (sum(draws) // _PERIOD).bit_length() - 1)
     for bit in range(bits):
         in_period = [(count >> bits) + (count >> bit & 1) for count in draws]
@@ -100,7 +100,7 @@ def _stage(sampler: Sampler, start: int, draws: Sequence[int]) -> MixtureStage:
 
 
 def _epoch_ends(sampler: Sampler, drawn: Integers) -> Integers:
-    """Return int64[scatters, streams]: the draws at the end of each stream's current epoch."""
+    """Return int64[scatters, streams]: the number of draws until each current epoch ends."""
     scatters = np.arange(drawn.shape[0])[:, None]
     streams = np.arange(drawn.shape[1])[None]
     sizes = sampler.partitions.sizes[sampler.partitions.partition_of(streams, scatters)]

@@ -15,11 +15,11 @@ cut(f + (i + 1)·s), where
 
 cut(x) never decreases as x grows, so every token is in exactly one window, and a window has at most
 L = s + slack tokens. There are n = ⌈T / s⌉ windows for any phase: their number depends only on T
-and s. Each epoch has its own phase and so cuts in other places. Causal windows have slack 0 and are
+and s. Each epoch has its own phase and so different cuts. Causal windows have slack 0 and are
 cut exactly at x.
 
 Removed documents are left out of their windows, which become shorter and get more padding; the
-cuts and n do not change. A window without text carries no loss.
+cuts and n do not change. A window that has no text left carries no loss.
 """
 
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class WindowSpec:
     length: int
     """L: the maximum number of tokens of the shard in a window."""
     slack: int = 0
-    """How many tokens past its nominal position a cut may be."""
+    """The maximum number of tokens by which a cut may be past its nominal position."""
     num_cls: int = 0
     """The number of document spans of a window, counted from the first, that begin with `[CLS]`."""
 
@@ -74,7 +74,7 @@ class WindowSpec:
 
 
 def glm_windows(positions: int, *, slack: int | None = None) -> WindowSpec:
-    """Return the windows for a GLM of P positions: L = P - ⌊P/64⌋, slack L/32 by default.
+    """Return the specification for a GLM of P positions: L = P - ⌊P/64⌋, slack L/32 by default.
 
     `[MASK]`, `sop` and `eop` are not counted: they are added when blanks are made.
     """
@@ -85,7 +85,7 @@ def glm_windows(positions: int, *, slack: int | None = None) -> WindowSpec:
 
 
 def causal_windows(length: int) -> WindowSpec:
-    """Return the windows for a causal model that sees and predicts `length` tokens."""
+    """Return the specification for a causal model that sees and predicts `length` tokens."""
     return WindowSpec(kind="causal", length=length)
 
 
@@ -161,17 +161,17 @@ def _cut(shard: Shard, position: int, *, spec: WindowSpec, vocabulary: WindowVoc
         raise _torn(shard)
     if document_end <= x + spec.slack:
         return position + document_end - x
-    # x > 0, because 0 is a document end. A cut comes after a token: look from the one before x.
+    # x > 0, because 0 is a document end. A cut comes after a token: begin at the one before x.
     near = shard.ids[x - 1 : x + spec.slack]
     try:
         ends = vocabulary.sentence_end[near]
     except IndexError:
         raise foreign_token(shard, int(near.max()), vocabulary) from None
-    return position + int(ends.argmax())  # argmax is 0 without a sentence end
+    return position + int(ends.argmax())  # argmax is 0 if there is no sentence end
 
 
 def _end_before(shard: Shard, row: int) -> int:
-    """Return where a row begins: where the document before it ends according to its length.
+    """Return the first token of a row: the end of the previous document according to its length.
 
     Offsets are searched without reading all of them, so a damaged offset may lead to a wrong row.
     The right document starts before a position and ends at the next offset.

@@ -1,1 +1,1 @@
-"""Files on disks and behind URLs: either whole or absent, in folders that can be locked."""
+"""Files on disks and behind URLs, each whole or absent, in folders that can be locked."""

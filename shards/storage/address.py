@@ -23,7 +23,7 @@ Result = TypeVar("Result")
 MAX_ERROR_CHARS = 300
 
 _EXTRAS = {"s3": "s3", "s3a": "s3", "http": "s3", "https": "s3", "hf": "hub"}
-"""The extra of this package that reads a protocol."""
+"""The extra of this package that is needed to read each protocol."""
 
 _S3_ACCESS = (
     "Check bucket and path, AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (or AWS_PROFILE), and "
@@ -138,7 +138,7 @@ _PERMANENT_NAMES = re.compile("Credential|Expired|Auth|Forbidden|Offline|Profile
 
 
 def retry(url: str, action: Callable[[], Result]) -> Result:
-    """Return the result of `action`, repeated while its failure may be transient.
+    """Return the result of `action`, which is repeated as long as its failure may be transient.
 
     A request to a server that is busy, restarts or drops a connection is repeated after a pause
     that doubles each time; a permanent failure, such as a missing file, is raised at once.
@@ -162,7 +162,7 @@ def retry(url: str, action: Callable[[], Result]) -> Result:
 
 
 def s3_code(error: BaseException) -> str:
-    """Return the S3 code of an error, such as NoSuchKey; empty if the library reports none."""
+    """Return the S3 code of an error, such as NoSuchKey; empty if the library reports no code."""
     return str(_response(error).get("Error", {}).get("Code", ""))
 
 

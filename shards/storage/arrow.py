@@ -4,8 +4,8 @@ pyarrow trusts the metadata of a file: the number of rows in a buffer, the start
 flipped bit there can crash the process. So each part of a file is checked before its use:
 
     open_reader            its header, its end and its schema are valid
-    check_buffers          its buffers are long enough for its rows: costs nothing per row
-    check_string_offsets   its strings are within the file: costs a comparison per row
+    check_buffers          its buffers are long enough for its rows; takes no time per row
+    check_string_offsets   its strings are within the file; takes a comparison per row
     check_values           the values about to be read are valid
 
 Wrong numbers do no harm here: code that calculates with them checks them itself.
@@ -36,7 +36,7 @@ _Values = TypeVar("_Values", pa.Array, pa.ChunkedArray, pa.Table)
 def reraise_as_damage(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator[None]:
     """Convert an error of pyarrow or numpy about a damaged file to a DamageError with its path.
 
-    Errors from a lack of memory are not converted.
+    Errors caused by a lack of memory are not converted.
 
     Raises:
         DamageError: the block failed because of the content of the file.
@@ -59,7 +59,7 @@ def reraise_as_damage(path: AnyPath, *, kind: str = "an Arrow file") -> Iterator
 
 
 def open_reader(content: NDArray[np.uint8], path: AnyPath) -> pa.RecordBatchFileReader:
-    """Return a reader of the bytes of a file; `path` is for messages.
+    """Return a reader of the bytes of a file; `path` appears in error messages.
 
     Raises:
         DamageError: the bytes are not an Arrow file.
@@ -86,7 +86,7 @@ def check_buffers(rows: _Rows) -> _Rows:
 
 
 def read_table(content: NDArray[np.uint8], path: AnyPath) -> pa.Table:
-    """Return the rows of a file, mapped; the length of each column has been checked.
+    """Return the memory-mapped rows of a file after checking the length of each column.
 
     Raises:
         DamageError: the rows cannot be used.
@@ -126,7 +126,7 @@ def validate_offsets(column: pa.Array) -> None:
 
 
 def _with_binary(data_type: pa.DataType) -> pa.DataType:
-    """Return a type with binary instead of strings, whose validation needs no UTF-8."""
+    """Return a type with binary instead of strings, so that validation does not decode UTF-8."""
     if pa.types.is_struct(data_type):
         return pa.struct([field.with_type(_with_binary(field.type)) for field in data_type])
     if pa.types.is_list(data_type):
@@ -143,7 +143,7 @@ def check_parquet(metadata: pq.FileMetaData) -> None:
     """Check that the footer of a Parquet file does not contradict itself about columns.
 
     If a footer contradicts itself, reading the metadata of a column makes pyarrow end the process
-    (an uncaught C++ exception). Reading a column raises instead, but here no column is read.
+    (an uncaught C++ exception). Reading a column would raise an exception, but none is read here.
 
     Raises:
         OSError: The footer contradicts itself.
@@ -155,7 +155,7 @@ def check_parquet(metadata: pq.FileMetaData) -> None:
 
 
 class _Unreadable(io.RawIOBase):
-    """A file of maximal length that cannot be read."""
+    """A file of maximum length that cannot be read."""
 
     def readable(self) -> bool:
         return True
@@ -174,7 +174,7 @@ class _Unreadable(io.RawIOBase):
 
 
 def check_values(values: _Values, path: AnyPath) -> _Values:
-    """Return values of a file after reading all of them: strings, indices, bits of nulls.
+    """Return values of a file after reading all their strings, indices and bits of nulls.
 
     Raises:
         DamageError: some values cannot be used.

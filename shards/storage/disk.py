@@ -24,7 +24,7 @@ def disk_errors_explained(path: Path) -> Iterator[None]:
 
 
 def disk_error(error: OSError, path: Path) -> UserError:
-    """Return an error that names the failed operation on `path` and how to fix it."""
+    """Return an error that names the failed operation on `path` and says how to fix it."""
     number = _number(error)
     if number in (errno.ENOSPC, errno.EDQUOT):
         return UserError(

@@ -50,7 +50,7 @@ def check_count(number: int) -> None:
 
 
 Count = Annotated[int, check_count]
-"""The type of a field of a record (records.py)."""
+"""The type of a record's field (records.py) that is a count, a size or a checksum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,7 +58,7 @@ class FileEntry:
     """Size and checksum that a finished file must have."""
 
     bytes: Count
-    """Size of the file."""
+    """Size of the file in bytes."""
     crc32c: Count
     """Castagnoli checksum of the whole file."""
 
@@ -86,7 +86,7 @@ def is_intact(path: AnyPath, entry: FileEntry, sizes: Mapping[str, int] | None =
     Args:
         path: The file.
         entry: Its expected size and checksum.
-        sizes: The sizes of the files in its folder, from `list_files`; None: look up the size.
+        sizes: The sizes of the files in its folder, from `list_files`; None looks up the size.
     """
     if (size_if_there(path) if sizes is None else sizes.get(path.name, -1)) != entry.bytes:
         return False
@@ -153,7 +153,7 @@ class Handle(io.RawIOBase):
 
 @contextmanager
 def atomic_write(path: AnyPath) -> Iterator[Handle]:
-    """Yield a handle whose content appears under `path` when the block ends without exception.
+    """Yield a handle whose content appears under `path` when the block ends without an exception.
 
     Missing parent folders are created. On an exception the temporary file is removed. For a URL the
     temporary file has no name and is in the folder for temporary files (TMPDIR).
@@ -256,7 +256,7 @@ _TEXT = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 
 
 def _depth(content: bytes) -> int:
-    """Return how deep lists and objects of valid JSON are nested."""
+    """Return how deeply lists and objects of valid JSON are nested."""
     data = np.frombuffer(_TEXT.sub(b"", content), np.uint8)
     steps = np.isin(data, [*b"[{"]).astype(np.int8) - np.isin(data, [*b"]}"])
     return int(np.cumsum(steps, dtype=np.int32).max(initial=0))
@@ -267,7 +267,7 @@ def json_errors_explained(path: AnyPath, advice: str) -> Iterator[None]:
     """Explain errors in the block, which uses JSON that may have any shape.
 
     Args:
-        path: The file that holds it.
+        path: The file that holds the JSON.
         advice: The advice in the error message.
 
     Raises:
@@ -305,7 +305,7 @@ def size_if_there(path: AnyPath) -> int:
 
 
 def check_size(path: AnyPath, found: int, *, expected: int) -> None:
-    """Check that a file has the size that the manifest says.
+    """Check that a file has the size that the manifest states.
 
     Raises:
         DamageError: The size differs.

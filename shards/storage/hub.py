@@ -16,11 +16,11 @@ from shards.secrets import without_secrets
 from shards.storage.address import error_text
 
 PREFIX = "hf:"
-"""The prefix of a name of the hub, where a path is also accepted."""
+"""The prefix of a name of the hub, needed where a path is accepted too."""
 
 _NAME = re.compile(r"(?P<repository>[\w.-]+/[\w.-]+)(?:@(?P<revision>[\w./-]+))?")
 _SNAPSHOT = re.compile(r"/datasets--([\w.-]+)--([\w.-]+)/snapshots/([0-9a-f]{40})(?![0-9a-f])")
-"""The parts of a path in the cache of the hub's library."""
+"""Matches a snapshot's path in the cache of the hub's library: owner, name and commit."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class HubName:
     repository: str
     """OWNER/NAME."""
     revision: str | None = None
-    """A branch, a tag or a commit; None: the main branch."""
+    """A branch, a tag or a commit; None stands for the main branch."""
 
     @classmethod
     def parse(cls, text: str) -> Self | None:
@@ -74,7 +74,7 @@ def dataset_name(text: str) -> HubName:
 
 
 def hub_endpoint() -> str:
-    """Return the address of the hub for messages."""
+    """Return the address of the hub, for use in messages."""
     from huggingface_hub import constants  # noqa: PLC0415  see above
 
     return without_secrets(constants.ENDPOINT)
@@ -84,7 +84,7 @@ def silence_hub(*, bars: bool = False) -> None:
     """Make the hub's library show only errors.
 
     Args:
-        bars: Whether it shows progress bars on a terminal as well.
+        bars: Whether the library also shows progress bars on a terminal.
     """
     from huggingface_hub.utils.tqdm import disable_progress_bars  # noqa: PLC0415  see above
 
@@ -94,7 +94,7 @@ def silence_hub(*, bars: bool = False) -> None:
 
 
 def failure_reason(error: Exception, name: HubName, *, kind: str) -> str:
-    """Explain in plain words why a request to the hub failed.
+    """Return the reason for which a request to the hub failed, in plain words.
 
     Args:
         error: An error of the hub's library or of its HTTP library.

@@ -5,7 +5,7 @@
 
 A holder rewrites its file every few seconds. Another process takes the lease over if the file has
 not changed for DEAD_AFTER, or at once if the holder was a process of this machine that has ended.
-Such a process leaves a mark in the folder for temporary files, whose lock ends with the process.
+Each holder locks a mark in the folder for temporary files; this lock ends with its process.
 Clocks of different machines are never compared.
 """
 
@@ -60,7 +60,7 @@ def lease_dir(folder: RemotePath, *, shared: bool, wait: bool = False) -> Iterat
     with _marked(lease.token):
         while True:
             try:
-                lease.acquire()  # which watches another holder for some seconds
+                lease.acquire()  # which watches any other holder for a while
                 break
             except _Held:
                 if not wait:
@@ -126,7 +126,7 @@ class _Lease:
             return False
 
     def _others(self) -> list[RemotePath]:
-        """Return the files of holders that conflict with this one."""
+        """Return the files of the holders that conflict with this holder."""
         lock = self.folder / ".lock"
         return [
             lock / name
@@ -169,7 +169,7 @@ class _Lease:
                     self.file.write(self.content())
                     renewed = time.monotonic()
                     continue
-            except UserError as error:  # without the storage the work itself fails or waits
+            except UserError as error:  # if the storage fails, so does the work, or it waits
                 _LOG.warning("%s", error)
                 if time.monotonic() - renewed < DEAD_AFTER:
                     continue
@@ -186,7 +186,7 @@ _ODD = (ValueError, LookupError, TypeError, ArithmeticError, RecursionError)
 
 
 class _Held(UserError):
-    """Raised where another process holds a folder."""
+    """Raised if another process holds a folder."""
 
 
 def _held_by(folder: RemotePath, content: bytes) -> UserError:
@@ -226,6 +226,6 @@ def _has_ended(content: bytes) -> bool:
     try:
         with _mark(json.loads(content)["token"]).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (OSError, AttributeError, *_ODD):  # of another machine, or alive
+    except (OSError, AttributeError, *_ODD):  # its machine is another one, or it is alive
         return False
     return True

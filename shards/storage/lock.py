@@ -59,7 +59,7 @@ def lock_dir(
 
 
 def _owner() -> str:
-    """Describe this process as the holder of a lock, as part of a message."""
+    """Return the part of a message that describes this process as the holder of a lock."""
     job = os.environ.get("SLURM_JOB_ID")
     owner = f"process {os.getpid()} on host {socket.gethostname()}"
     return f"{owner} (Slurm job {job})" if job else owner

@@ -4,8 +4,8 @@ Callers accept both kinds of path (AnyPath). Actions that pathlib lacks, or does
 functions of files.py, which accept both too; only this package distinguishes the two.
 
 Nothing is renamed or appended to. A file appears whole under its final name, by one request, or by
-the request that completes a multipart upload. Every request is repeated while its failure may be
-transient. fsspec chooses the library for a protocol, and that library finds the credentials.
+the request that completes a multipart upload. A failed request is repeated as long as the failure
+may be transient. fsspec chooses the library for a protocol, and that library finds the credentials.
 """
 
 import logging

@@ -1,7 +1,7 @@
 """Reads only the requested parts of files and tables, on a disk or behind a URL.
 
-A file on a disk is mapped. Behind a URL the bytes are kept in an anonymous mapping of the file's
-length, whose pages take no memory until bytes are fetched into them.
+A file on a disk is memory-mapped. Behind a URL the bytes are kept in an anonymous mapping of the
+file's length, whose pages take no memory until bytes are fetched into them.
 """
 
 import mmap
@@ -19,17 +19,17 @@ from shards.storage.files import file_size, map_bytes
 from shards.storage.remote import AnyPath, RemotePath
 
 SMALL_BYTES = 256 << 10
-"""Files up to this size are fetched whole: waiting for the first byte takes longer than reading."""
+"""The size up to which a file is fetched whole: the wait for a first byte exceeds the transfer."""
 
 END_BYTES = 64 << 10
-"""The bytes at the end of a larger table that are fetched first, for the footer (24 bytes per
-block)."""
+"""The number of bytes at the end of a larger table that are fetched first, for the footer (24 bytes
+per block)."""
 
 BLOCK_ROWS = 4096
-"""Rows of a block, which stores all their columns together: the minimum that a request fetches."""
+"""The number of rows in a block, which has all their columns; a request fetches whole blocks."""
 
 GAP_BYTES = 64 << 10
-"""Ranges closer than this are fetched as one."""
+"""The distance, in bytes, up to which neighbouring ranges are fetched as one."""
 
 AT_ONCE = 16
 """The number of files that an item reads concurrently: requests mostly wait for a first byte."""
@@ -59,19 +59,19 @@ _size = lru_cache(maxsize=1 << 16)(file_size)
 
 
 def forget_sizes() -> None:
-    """Forget known sizes: between stages a file may be rewritten under the same name."""
+    """Forget known sizes, because between stages a file may be rewritten under the same name."""
     _size.cache_clear()
 
 
 class SparseFile:
     """A file whose parts are fetched before they are used; `data` is uint8[size].
 
-    On a disk the file is mapped, and fetch and release do nothing. Behind a URL `data` is zero
-    where nothing was fetched yet.
+    On a disk the file is memory-mapped, and fetch and release do nothing. Behind a URL `data` is
+    zero where nothing has been fetched yet.
     """
 
     def __init__(self, path: AnyPath) -> None:
-        """Map a file on a disk, or look up the size of one behind a URL.
+        """Memory-map a file on a disk, or look up the size of a file behind a URL.
 
         Raises:
             DamageError: There is no such file.
@@ -124,8 +124,8 @@ class SparseFile:
 class SparseTable:
     """A table in blocks, as write_table stored it, on a disk or behind a URL.
 
-    First the footer is read, which has the positions of the blocks, then the blocks that hold the
-    requested rows. The layout is that of the Arrow IPC file format (File.fbs and Message.fbs of
+    First the footer is read, which has the positions of the blocks, and then the blocks that hold
+    the requested rows. The layout is that of the Arrow IPC file format (File.fbs and Message.fbs of
     apache/arrow).
     """
 
@@ -213,7 +213,7 @@ class SparseTable:
 
         Keys are uniformly distributed hashes (uint64): the k-th of n is near k / n of their range
         (spread_of), give or take about the square root of n rows. So the blocks around that guess
-        are fetched, and more if the row turns out to be outside.
+        are fetched, and further blocks if they do not contain the row.
         """
         num, low, high = len(self._blocks), self._spread.low, self._spread.high
         if bound <= low or not num:
@@ -237,7 +237,7 @@ def hash_range(schema: pa.Schema) -> Range:
     """Return the range of the hashes that a table is sorted by; by default all hashes.
 
     Raises:
-        ValueError: the range in the schema is not a range.
+        ValueError: the range in the schema is not valid.
         KeyError: a bound is missing in the schema.
     """
     if not schema.metadata:
@@ -275,7 +275,7 @@ def copy_rows(table: pa.Table) -> pa.Table:
 
 
 def join_ranges(ranges: np.ndarray, *, gap: int) -> np.ndarray:
-    """Return ranges (int64[n, 2]) sorted; those at most `gap` apart or overlapping become one."""
+    """Return sorted ranges (int64[n, 2]); join those that overlap or whose gap is at most `gap`."""
     if not len(ranges):
         return ranges
     ranges = ranges[np.argsort(ranges[:, 0], kind="stable")]
@@ -288,7 +288,7 @@ def join_ranges(ranges: np.ndarray, *, gap: int) -> np.ndarray:
 
 _MAGIC = b"ARROW1"
 _DICTIONARIES, _BATCHES = 2, 3
-"""Numbers of the footer's fields."""
+"""The numbers of the footer's fields that list dictionaries and batches."""
 
 _BLOCK = np.dtype(
     {

@@ -1,7 +1,7 @@
 """Finds records in the audit, dropped and rejects tables, one row group at a time.
 
-Arrow's filters skip the row groups whose statistics exclude a hit. In the others only the compared
-columns are read, and then all columns except texts for groups with hits.
+Arrow's filters skip the row groups whose statistics exclude a hit. In the remaining groups only the
+compared columns are read; in groups with hits, all columns except texts are read next.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from shards.view.scan import ScanResult, matching, search
 AUDIT, DROPPED, REJECTS = "audit", "dropped", "rejects"
 VERDICTS = ("kept", "dropped", "quarantined")
 PLACE = ("order", "path", "position", "ordinal")
-"""Columns that identify a record; for a removed document no others are shown."""
+"""Columns that identify a record; only these are shown for a removed document."""
 
 _PLAIN = frozenset({*PLACE, "length", "group", "verdict", "reason", "repaired", "language"})
 """Columns that are not metrics."""
@@ -49,7 +49,7 @@ class AuditTable:
     generation: Generation
     entry: TableEntry
     first: int
-    """The number of rows in the tables of the same kind before it."""
+    """The number of rows in the tables of the same kind that precede this table."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -58,10 +58,10 @@ class RowGroup:
 
     table: AuditTable
     first: int
-    """The number of rows before it in all tables of the same kind."""
+    """The number of rows that precede this group in all tables of the same kind."""
     rows: int
     fragment: Any
-    """The pyarrow fragment that reads it."""
+    """The pyarrow fragment that reads the group."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -78,17 +78,17 @@ class RecordFilter:
     least: float | None = None
     most: float | None = None
     orders: tuple[int, ...] | None = None
-    """The orders of wanted documents, which may have been removed."""
+    """The orders of the documents to find, which may have been removed."""
 
     @property
     def equal(self) -> dict[str, str]:
-        """Values that columns must have."""
+        """The value that each compared column must have."""
         names = ("verdict", "reason", "group", "language")
         return {name: getattr(self, name) for name in names if getattr(self, name)}
 
     @property
     def columns(self) -> set[str]:
-        """The columns that are compared."""
+        """The names of the columns that are compared."""
         return {*self.equal, self.metric} - {""}
 
     def expression(self) -> pc.Expression:
@@ -97,7 +97,7 @@ class RecordFilter:
         if self.orders:
             order = pc.field("order")
             least, most = (pa.scalar(end(self.orders), pa.uint64()) for end in (min, max))
-            # The range, which statistics know, leaves out most row groups.
+            # Statistics have the range of the orders, which excludes most row groups.
             wanted &= (order >= least) & (order <= most)
             wanted &= order.isin(pa.array(self.orders, pa.uint64()))
         for name, value in self.equal.items():
@@ -120,7 +120,7 @@ class AuditRecord:
     """The number of the row, counted over all tables of the same kind."""
     values: dict[str, Any]
     is_removed: bool
-    """Whether its document was removed; then `values` has only the columns of PLACE."""
+    """Whether the record's document was removed; if so, `values` has only the columns of PLACE."""
 
 
 class Audit:
@@ -135,7 +135,7 @@ class Audit:
         """The number of records of the dataset."""
 
     def _opened(self, table: AuditTable) -> list[RowGroup]:
-        """Read the footer of a table.
+        """Read the footer of a table and return its row groups.
 
         Raises:
             DamageError: The table is missing, or is not the one that the manifest names.
@@ -169,7 +169,7 @@ class Audit:
     def search(
         self, wanted: RecordFilter, *, start: int, limit: int, seconds: float
     ) -> ScanResult[AuditRecord]:
-        """Return the wanted records, starting at a row that is counted over all audit tables.
+        """Return the records that match a filter, starting at a row counted over all audit tables.
 
         Raises:
             BadQuery: The row is after the last one.
@@ -188,7 +188,7 @@ class Audit:
         return ScanResult(**{**vars(found), "hits": self._records(found.hits)})
 
     def sample(self, wanted: RecordFilter, *, seconds: float) -> tuple[NDArray[np.float64], int]:
-        """Return values of a metric in wanted records, and the number of records read.
+        """Return a metric's values in records that match a filter, and the number of records read.
 
         The order of records is random, so the first table of each source and generation is a fair
         sample; it is read before the second tables.
@@ -227,13 +227,13 @@ class Audit:
                             yield group
 
     def _rows(self, group: RowGroup, wanted: RecordFilter) -> tuple[list[int], pa.Table]:
-        """Return the wanted rows of a group, numbered over all tables, and the compared columns."""
+        """Return a group's matching rows, numbered over all tables, and the compared columns."""
         expression = wanted.expression()
         if not wanted.orders and len(removed := self._removed(group.table)):
             expression &= ~pc.field("order").isin(pa.array(removed))
         with self._damage_explained(group.table):
             names = sorted({"order", *wanted.columns})
-            # One thread: if several columns are damaged, always the same one is reported.
+            # With one thread, always the same column is reported if several are damaged.
             table = group.fragment.to_table(columns=names, use_threads=False)
             rows = matching(table, expression)
             return (rows + group.first).tolist(), table.take(pa.array(rows))
@@ -245,7 +245,7 @@ class Audit:
     def _records(
         self, places: Iterable[tuple[RowGroup, int]], *, with_texts: bool = False
     ) -> list[AuditRecord]:
-        """Return rows of row groups; for a removed document only its place."""
+        """Return the records in rows of row groups; for a removed document, only its place."""
         records = []
         for group, pairs in groupby(places, key=itemgetter(0)):
             rows = [row for _, row in pairs]
@@ -285,13 +285,13 @@ class Audit:
     def by_order(
         self, kind: str, orders: Iterable[int], *, generation: str, source: str = ""
     ) -> list[AuditRecord]:
-        """Return the rows of a kind of table, with texts, about the documents with some orders.
+        """Return the rows of a kind of table, with texts, about the documents with these orders.
 
         Args:
             kind: AUDIT, DROPPED or REJECTS.
             orders: The orders of the documents.
             generation: The name of their generation.
-            source: The source of the documents; empty: any.
+            source: The source of the documents; "" stands for any source.
         """
         wanted = RecordFilter(generation=generation, source=source, orders=tuple(orders))
         groups = self._groups(self.tables[kind], wanted)

@@ -65,7 +65,7 @@ class View(Command):
 
 
 def _listening(opening: "ReloadingViewer", port: int | None) -> "Server":
-    """Return the server on the given port; without one, on the usual port or any free one.
+    """Return the server on a port; if None, on the usual port or on any free port.
 
     Raises:
         UserError: The port is taken, or the number is not a valid port.

@@ -1,4 +1,4 @@
-"""Pages about documents: lists, in order or as search results, and single documents by token."""
+"""Pages about documents: lists in order or of search results, and single documents by token."""
 
 import codecs
 import hashlib
@@ -26,7 +26,7 @@ _SHOWN_REMOVED = ("path", "position")
 """Columns that are shown for a removed document."""
 
 PART_TOKENS = 2048
-"""The number of tokens of a document on one page."""
+"""The maximum number of tokens of a document that one page shows."""
 
 _MAX_JOINED = 8
 """The maximum number of tokens that make up one character."""
@@ -61,7 +61,7 @@ def documents(viewer: Viewer, query: Query) -> Page:
 
 
 def search(viewer: Viewer, query: Query) -> Redirect:
-    """Redirect to the documents with a name, or else to those whose texts contain the words."""
+    """Redirect to the documents that the query names, or else to those that contain its words."""
     selection, text = selection_of(viewer, query), query.text("q").strip()
     by_name = viewer.shards.search(
         selection, SearchQuery(name=text), start=0, limit=1, seconds=viewer.seconds
@@ -192,7 +192,7 @@ def document(viewer: Viewer, query: Query) -> Page:
 def _text(
     vocabulary: Vocabulary, shard: Shard, place: FoundDocument, query: Query
 ) -> dict[str, Any]:
-    """Return a part of the text, with the token that the address names, if any."""
+    """Return a part of the text, with the token that the address names if it names one."""
     tokens = shard[place.row]
     chosen = query.number("token", below=len(tokens)) if query.text("token") else None
     num_parts = -(-len(tokens) // PART_TOKENS)
@@ -225,7 +225,7 @@ def shown_tokens(
     Args:
         vocabulary: The vocabulary of the dataset.
         ids: The tokens.
-        first: The number of the first one in its document.
+        first: The number of the first token in its document.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     waiting: list[int] = []

@@ -1,4 +1,4 @@
-"""The distribution of a metric over the wanted records, with the bounds of its rules.
+"""The distribution of a metric over the records of a filter, with the bounds of its rules.
 
 Cells have equal widths, or equal ratios if values spread over powers of ten; every bound is the
 edge of a cell. Each cell links to its records.
@@ -26,7 +26,7 @@ class Bar(NamedTuple):
     most: float
     """The largest number in the cell."""
     end: float
-    """Where the next cell begins."""
+    """The number at which the next cell begins."""
     rows: int
     rules: list[ReportedRule]
     """The rules whose bounds are the start of the cell."""
@@ -43,7 +43,7 @@ class Histogram(NamedTuple):
 
 
 def histogram(viewer: Viewer, wanted: RecordFilter) -> Histogram | None:
-    """Return the distribution of a filter's metric, ignoring its range; None without values.
+    """Return the distribution of a filter's metric, ignoring its range; None if it has no values.
 
     Raises:
         DamageError: A table, or the report with the rules, is damaged.
@@ -85,7 +85,7 @@ def _edges(values: NDArray[np.float64], bounds: list[float]) -> NDArray[np.float
 
 
 def _bounds(viewer: Viewer, wanted: RecordFilter) -> dict[float, list[ReportedRule]]:
-    """Return the rules of the last run about a metric by bound, the smallest bound first."""
+    """Return the rules of the last run about a filter's metric, by bound in ascending order."""
     rules = (each for each in rules_of(viewer, wanted.language) if each.metric == wanted.metric)
     bounds: dict[float, list[ReportedRule]] = {}
     for rule in sorted(rules, key=lambda each: (each.bound, each.comparison, each.language)):

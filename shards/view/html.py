@@ -24,7 +24,7 @@ STYLE = "viewer.css"
 LANGUAGES = ("en", "zh")
 
 _LARGE = 1e4
-"""From this value on, figures are shown without a fraction."""
+"""The value from which figures are shown without a fraction."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,4 +1,4 @@
-"""The first page: the manifest in tables, and languages in the first shard of each source."""
+"""The first page: the manifest in tables, and the languages in each source's first shard."""
 
 from collections import Counter
 

@@ -22,7 +22,7 @@ class Query:
         """Parse the address of a request.
 
         Raises:
-            BadQuery: It is too long or not an address.
+            BadQuery: The address is too long or is not valid.
         """
         if len(target) > MAX_CHARACTERS:
             raise BadQuery(f"The address has more than {MAX_CHARACTERS:,} characters.")

@@ -1,4 +1,4 @@
-"""Pages about records of the inputs: which were kept or dropped and why, with dropped texts."""
+"""Pages about records of the inputs: whether and why they were dropped, with dropped texts."""
 
 from collections.abc import Mapping, Sequence
 from itertools import groupby
@@ -30,7 +30,7 @@ SNIPPET = 160
 
 
 def records(viewer: Viewer, query: Query) -> Page:
-    """Return a page of the wanted records."""
+    """Return a page of the records that an address selects."""
     wanted, start = _filter(viewer, query), query.number("at")
     found = viewer.audit.search(wanted, start=start, limit=_PER_PAGE, seconds=viewer.seconds)
     return viewer.page(
@@ -50,7 +50,7 @@ def records(viewer: Viewer, query: Query) -> Page:
 
 
 def next_record(viewer: Viewer, query: Query) -> Redirect:
-    """Redirect to the next wanted record from a row on, or to the list if none is near."""
+    """Redirect to the next selected record, or to the list if the search finds none in time."""
     wanted, start = _filter(viewer, query), query.number("at")
     found = viewer.audit.search(wanted, start=start, limit=1, seconds=viewer.seconds)
     if found.hits:
@@ -59,7 +59,7 @@ def next_record(viewer: Viewer, query: Query) -> Redirect:
 
 
 def _filter(viewer: Viewer, query: Query) -> RecordFilter:
-    """Return the conditions in an address.
+    """Return a filter with the conditions in an address.
 
     Raises:
         BadQuery: A condition names something that does not exist.
@@ -115,7 +115,7 @@ def record(viewer: Viewer, query: Query) -> Page:
 
 
 def _contents(viewer: Viewer, shown: Sequence[AuditRecord]) -> list[AuditRecord | None]:
-    """Return the row with the text or bytes of each record; None if the dataset has none."""
+    """Return the row with the text or bytes of each record; None if there is no such row."""
     found: dict[tuple[object, ...], AuditRecord] = {}
     tables = {"dropped": DROPPED, "quarantined": REJECTS}
 
@@ -160,7 +160,7 @@ def _snippet(viewer: Viewer, shown: AuditRecord, row: AuditRecord | None) -> str
 
 
 def _owners(viewer: Viewer, found: AuditRecord, text: str) -> list[Mapping[str, Any]]:
-    """Return the records of the first document that has the same text as a dropped one."""
+    """Return the records of the first document that has the same text as a dropped record."""
     owner = viewer.similarity.owner(text)
     here = (found.generation.name, found.values["order"])
     if owner is None or (owner.generation, owner.order) == here:

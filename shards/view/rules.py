@@ -1,4 +1,4 @@
-"""The rules of the last run from report.json, and whether a record breaks one."""
+"""Reads the rules of the last run from report.json and checks whether a record breaks a rule."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ class ReportedRule(NamedTuple):
     """A bound on a metric."""
 
     language: str
-    """The language; OTHER_LANGUAGES: all languages without separate rules."""
+    """The language, or OTHER_LANGUAGES for all languages that have no separate rules."""
     metric: str
     comparison: str
     """"<" or ">": a record is dropped if its value is below or above the bound."""

@@ -28,7 +28,7 @@ class ScanResult(Generic[Hit]):
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything from the start on was searched."""
+        """Whether all rows after the start were searched."""
         return self.at >= self.total
 
 
@@ -43,12 +43,12 @@ def search(
     """Return the hits in blocks until there are enough or the time is up.
 
     Args:
-        blocks: For each block the row after it, and its hits with their rows. At least one block is
-            searched.
+        blocks: The row after each block, and the block's hits with their rows. At least one block
+            is searched.
         start: The row at which the first block begins.
         total: The number of all rows.
         seconds: The maximum duration of the search.
-        limit: The maximum of hits; None: all.
+        limit: The maximum number of hits; None returns all hits.
     """
     end = time.monotonic() + seconds
     found: ScanResult[Hit] = ScanResult(start=start, at=start, total=total)

@@ -1,4 +1,4 @@
-"""Documents in shards: by number, by values of columns, by words in their texts.
+"""Finds documents in shards by number, by values of columns or by words in their texts.
 
 Texts exist only as tokens. A block of tokens is decoded with one lookup into one run of bytes,
 which is searched for the words; special tokens become a NUL, which no words contain, so that no hit
@@ -54,7 +54,7 @@ class DocumentSet:
     locations: tuple[ShardLocation, ...]
     """The shards of the documents, in order."""
     source: str = ""
-    """The source of the documents; empty: all sources."""
+    """The source of the documents; "" stands for all sources."""
     split: str = TRAIN
     shard: str = ""
     """The path of the shard, if there is only one."""
@@ -120,7 +120,7 @@ class SearchQuery:
 
     @property
     def is_all(self) -> bool:
-        """Whether every document is wanted."""
+        """Whether there are no conditions, so that every document is found."""
         return not (self.name or self.language or self.column or self.words)
 
     @property
@@ -198,7 +198,7 @@ class ShardSearch:
     def search(
         self, selection: DocumentSet, wanted: SearchQuery, *, start: int, limit: int, seconds: float
     ) -> ScanResult[FoundDocument]:
-        """Return the wanted documents of a selection from a number on.
+        """Return the documents of a selection that match a query, beginning at a number.
 
         Raises:
             BadQuery: The words are too long, or contain a NUL.

@@ -76,7 +76,7 @@ class Server(ThreadingHTTPServer):
     allow_reuse_address = True
 
     def __init__(self, opening: ReloadingViewer, port: int) -> None:
-        """Listen on a port of this machine; 0: any free port.
+        """Listen on a port of this machine; 0 stands for any free port.
 
         Raises:
             OSError: The port is taken.

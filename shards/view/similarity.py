@@ -1,7 +1,7 @@
 """Finds documents with an equal or a similar text by the signatures of a dataset.
 
     equal     the hash of a text is looked up in the sorted tables of all texts: exact-*
-    similar   the 112 slots of a document are compared with those of every other one: slots-*
+    similar   the 112 slots of a document are compared with those of all others: slots-*
 
 Each slot is a byte; the share of equal slots of two documents estimates the share of 5-grams that
 their texts have in common (docs/dedup.md).
@@ -68,7 +68,7 @@ class SimilarityIndex:
         return None
 
     def slots(self, generation: str, order: int) -> NDArray[np.uint8] | None:
-        """Return the slots (uint8[112]) of a document; None if it has none."""
+        """Return the slots (uint8[112]) of a document; None if the document has no slots."""
         if generation not in (name for name, _ in self._slots):
             return None
         path, rows = self._between(self._slots, generation, "order", order)
@@ -78,7 +78,7 @@ class SimilarityIndex:
     def _between(
         self, tables: list[tuple[str, TableEntry]], generation: str, name: str, value: int
     ) -> tuple[AnyPath, pa.Table]:
-        """Return the rows of a generation that have a value, and the table that contains them.
+        """Return the path of a generation's table, and the rows in it that have a value.
 
         Table k of n contains the k-th of n even ranges of this uint64 column.
         """
@@ -89,11 +89,11 @@ class SimilarityIndex:
     def similar(
         self, slots: NDArray[np.uint8], *, least: float, start: int, seconds: float
     ) -> ScanResult[SignedDocument]:
-        """Return the documents with at least a given similarity, from a row on.
+        """Return the documents with at least a given similarity, beginning at a row.
 
         Args:
             slots: The slots of the document to compare with (uint8[112]).
-            least: The least similarity, from 0 to 1.
+            least: The minimum similarity, from 0 to 1.
             start: The first row, counted over all tables of slots.
             seconds: The maximum duration of the search.
 
@@ -109,7 +109,7 @@ class SimilarityIndex:
     def _compared(
         self, slots: NDArray[np.uint8], *, least: float, start: int
     ) -> Iterator[tuple[int, list[tuple[int, SignedDocument]]]]:
-        """Yield blocks from a row on: the row after the block, and its similar documents.
+        """Yield the row after each block, beginning at a row, and the block's similar documents.
 
         Unrelated slots are equal by chance in one of 256 cases; this is subtracted.
         """

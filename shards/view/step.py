@@ -10,7 +10,7 @@ from shards.view.viewer import Viewer
 _MAX_SAMPLES = 64
 _SNIPPET_TOKENS = 60
 _MAX_STEPS = 10**9
-"""The number of steps of a run without an end."""
+"""The number of steps that is assumed for a run that has no end."""
 
 
 def step(viewer: Viewer, query: Query) -> Page:
@@ -38,7 +38,7 @@ def _sample(viewer: Viewer, tracer: Tracer, sample: TracedSample) -> dict[str, A
     shard = tracer.shard(sample.stream, sample.shard)
     is_here = shard.directory.absolute() == viewer.dataset.directory.absolute()
     is_here = is_here and entry.path in viewer.shards.locations
-    # The viewer's shard includes the removals since the run.
+    # The viewer's shard includes the removals made after the run.
     own = viewer.shards.shard(entry.path) if is_here else None
     spans = []
     for span in sample.spans:

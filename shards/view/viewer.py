@@ -21,7 +21,7 @@ from shards.view.search import ShardSearch
 from shards.view.similarity import SimilarityIndex
 
 SECONDS = 2.0
-"""The maximum of seconds that a page may search."""
+"""The maximum number of seconds that a page may search."""
 
 
 class RedactedDataset(Dataset):
@@ -41,7 +41,7 @@ class Viewer:
     tracer: Tracer | None
     """The tracer of the run whose steps are shown."""
     seconds: float
-    """How long a search may take."""
+    """The maximum number of seconds that a search may take."""
 
     @cached_property
     def shards(self) -> ShardSearch:
@@ -88,7 +88,7 @@ class ReloadingViewer:
         Args:
             name: The folder of the dataset, or DIR@n.
             tracer: The tracer of the run whose steps are shown.
-            seconds: How long a search may take.
+            seconds: The maximum number of seconds that a search may take.
 
         Raises:
             UserError: There is no such dataset on a disk of this machine.
