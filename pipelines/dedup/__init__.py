@@ -1,1 +1,1 @@
-"""Documents that repeat: equal texts, and near-duplicates."""
+"""Finds repeated documents: equal texts and near-duplicates."""

@@ -1,8 +1,8 @@
 """The two files with the MinHash signatures of a segment.
 
-A document is signed if its text has at least one 5-gram; of equal texts of a file only
-the first is. Each
-signed document has a row in .slots and 14 rows in .bands. Numbers are little-endian:
+A document is signed if its text has at least one 5-gram and no earlier document of its file has an
+equal text. Each signed document has a row in .slots and 14 rows in .bands. Numbers are
+little-endian:
 
     .slots   order uint64[n] | row uint32[n] | slots uint8[n, 112]
              sorted by order; row is the document's row in .documents
@@ -23,10 +23,11 @@ from shards.storage.sparse import SparseFile
 from shards.tables import slice_between
 
 EDGES = 1024
-"""The number of even ranges of a band's hash that the index marks; an item reads one or more."""
+"""The number of equal ranges of a band's hash whose first rows the index gives. An item reads one
+or more of these ranges."""
 
 PAIRS_AT_ONCE = 1 << 15
-"""The number of pairs whose slots are compared at once: 15 MB."""
+"""The number of pairs whose slots are compared at once, which takes 15 MB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +56,8 @@ def are_similar(one: np.ndarray, other: np.ndarray, *, threshold: float) -> np.n
     """Return the mask (bool[n]) of the pairs whose estimated similarity reaches the threshold.
 
     Args:
-        one: uint8[n, NUM_SLOTS].
-        other: uint8[n, NUM_SLOTS].
+        one: The slots of the first document of each pair, uint8[n, NUM_SLOTS].
+        other: The slots of the second document of each pair, uint8[n, NUM_SLOTS].
         threshold: The minimum similarity.
     """
     passed = np.ones(len(one), bool)
@@ -76,12 +77,12 @@ def write_slots(path: AnyPath, documents: SignedDocuments) -> FileEntry:
 
 
 def read_slots(path: AnyPath, name: str, rows: np.ndarray | None = None) -> np.ndarray:
-    """Return a column of a .slots file, for some of its rows or for all.
+    """Return a column of a .slots file, for some or all of the file's rows.
 
     Args:
         path: The file.
         name: order, row or slots.
-        rows: int[n]; None for all rows.
+        rows: The rows to read, int[n]; None for all rows.
     """
     file = SparseFile(path)
     num = len(file.data) // _ROW_BYTES
@@ -100,12 +101,12 @@ def read_slots(path: AnyPath, name: str, rows: np.ndarray | None = None) -> np.n
 def slot_rows_between(path: AnyPath, *, low: int, high: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows (int64[n]) of a .slots file with low <= order < high, and their orders.
 
-    Orders are uniformly distributed hashes, so the two ends of the range are nearly known: only the
-    orders around and between them are fetched.
+    Orders are uniformly distributed hashes, so it is approximately known where the range begins and
+    ends, and only the orders around and between these places are fetched.
 
     Args:
         path: The file.
-        low: The smallest order.
+        low: The first order of the range.
         high: The first order above the range; may be 2**64.
     """
     file = SparseFile(path)
@@ -124,8 +125,8 @@ def slot_rows_between(path: AnyPath, *, low: int, high: int) -> tuple[np.ndarray
 
 
 _SLOT_COLUMNS = {"order": (0, 8, "<u8"), "row": (8, 4, "<u4"), "slots": (12, NUM_SLOTS, "u1")}
-"""Columns of a .slots file: a row's bytes in the columns before, its bytes in this one, and the
-type."""
+"""For each column of a .slots file, the number of bytes that a row has in the preceding columns,
+the number of bytes that it has in this column, and the type."""
 
 _ROW_BYTES = 12 + NUM_SLOTS
 
@@ -158,7 +159,7 @@ def write_bands(path: AnyPath, bands: Sequence[np.ndarray], *, order: np.ndarray
 
 
 def open_bands(path: AnyPath, band: int, *, first: int, last: int) -> BandRows:
-    """Return the rows of one band of a .bands file from edge `first` to edge `last`, mapped."""
+    """Return a band's rows in a .bands file from edge `first` to edge `last`, memory-mapped."""
     file = SparseFile(path)
     edges = 4 * (band * (EDGES + 1) + np.array([first, last]))
     file.fetch(np.stack([edges, edges + 4], axis=1))

@@ -1,4 +1,4 @@
-"""The drop files: tables of the documents that dedup drops, sorted by order; merge reads them."""
+"""The drop files, which list the documents that dedup drops, sorted by order, for the merge."""
 
 from collections.abc import Mapping, Sequence
 
@@ -21,9 +21,10 @@ DROPS = pa.schema(
         ("own", pa.uint8()),
     ]
 )
-"""A drop file: the documents to drop, by segment number and row; sorted by all columns.
+"""The columns of a drop file, which gives the segment number and row of each document to drop.
 
-`own` is 1 if the text is repeated within this generation, 0 if an earlier generation has it.
+Rows are sorted by all columns. `own` is 1 if the text is repeated within this generation, 0 if an
+earlier generation has the text.
 """
 
 REASONS = (DUPLICATE, NEAR_DUPLICATE)
@@ -43,11 +44,11 @@ def drop_table(
     """Return documents as a table of DROPS, all with the same reason.
 
     Args:
-        order: uint64[n].
-        segment: uint32[n].
-        row: uint32[n].
+        order: The documents' orders, uint64[n].
+        segment: The numbers of the documents' segments, uint32[n].
+        row: The documents' rows in .documents, uint32[n].
         reason: EXACT or NEAR.
-        seen_before: bool[n], whether an earlier generation has the text; None for no document.
+        seen_before: bool[n], whether an earlier generation has each text; None if it has none.
     """
     ranked = np.lexsort((row, segment, order))
     reasons = np.full(len(ranked), reason, np.uint8)
@@ -83,7 +84,8 @@ def merge_drops(
     columns = [column(table, name) for name in DROPS.names]
     ranked = np.lexsort(columns[::-1])
     columns = [values[ranked] for values in columns]
-    # Keep one drop per document: the first reason, preferably with an earlier generation.
+    # Keep the first drop of each document: that of the first reason, from an earlier generation if
+    # there is one.
     first = run_starts(*columns[:3])
     return pa.table([values[first] for values in columns], schema=DROPS)
 

@@ -1,8 +1,8 @@
-"""Exact deduplication by ranges of the hash: sorted hashes of all segments in, drops out.
+"""Exact deduplication by ranges of the hash, which turns sorted hashes of all segments into drops.
 
-An item reads one range of the hashes: a contiguous slice of each segment's file. So its memory is
-that of one range, however large the corpus is. Of the documents that share a hash, the one with the
-smallest order is kept.
+An item reads one range of the hashes, which is a contiguous slice of each segment's file. So an
+item needs memory for only one range, however large the corpus is. Among the documents that share a
+hash, the document with the smallest order is kept.
 """
 
 import itertools
@@ -23,14 +23,15 @@ from shards.text_hash import digest, split_halves
 SIGNATURES = pa.schema(
     [("hash_high", pa.uint64()), ("hash_low", pa.uint64()), ("order", pa.uint64())]
 )
-"""A signature table: the new hashes of a generation, each with its smallest order; by hash."""
+"""The columns of a signature table, which has a generation's new hashes, sorted, each with the
+smallest order of its documents."""
 
 ROWS_PER_ITEM = 2_000_000
-"""The number of text hashes per item: about 0.1 GB more than an idle worker needs."""
+"""The number of text hashes per item, which take about 0.1 GB more than an idle worker needs."""
 
 MANY_RANGES = 512
 """The number of ranges above which items take more rows instead, up to MAX_GROWTH times as many,
-with as much more memory: every item opens a file of every segment."""
+because every item opens a file of every segment. The memory of an item grows with its rows."""
 
 MAX_GROWTH = 8
 
@@ -38,10 +39,11 @@ BLOCK_ROWS = 1 << 17
 """The number of rows of a sorted range that are processed at once."""
 
 MAX_COPIES = 128
-"""Copies within a segment are counted up to this number: it fits a byte and exceeds all SIZES."""
+"""The number up to which copies within a segment are counted; it fits in a byte and exceeds all
+SIZES."""
 
 SIZES = {"2": 2, "3": 3, "4": 4, "5-9": 5, "10-99": 10, "100+": 100}
-"""The bins for the sizes of groups: the smallest size of each bin, by name."""
+"""The smallest size of each bin for the sizes of groups, by the name of the bin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +76,10 @@ class HashedDocuments:
 
 @dataclass(frozen=True, slots=True)
 class HashGroups:
-    """Groups of rows that share a hash; a group may have one row.
+    """Groups of rows that share a hash; a group may have only one row.
 
-    `rows` (int64[n]) are sorted by group, the document to keep first; `first` (bool[n]) marks it.
+    `rows` (int64[n]) are sorted by group. The first row of each group, marked by `first` (bool[n]),
+    is the document to keep.
     """
 
     rows: np.ndarray
@@ -93,14 +96,14 @@ class FoldedTexts:
     """The place where each text ends, int64[n]."""
 
     def hashes(self) -> tuple[np.ndarray, np.ndarray]:
-        """Return the high and low halves (uint64) of the hash of each text: BLAKE2b of UTF-8."""
+        """Return the high and low halves (uint64) of the BLAKE2b of each text's UTF-8."""
         view = memoryview(self.data)  # type: ignore[arg-type] # an array is a buffer
         edges = itertools.pairwise([0, *self.ends.tolist()])
         return split_halves([digest(view[start:end]) for start, end in edges])
 
 
 def fold_column(texts: pa.Array) -> FoldedTexts:
-    """Return the folded texts of a column of large_string without nulls, as fold() folds them."""
+    """Return the texts of a column of large_string without nulls, folded as fold() folds them."""
     data, offsets = utf8(texts)
     folded = np.empty(offsets[-1] - offsets[0] + 1, np.uint8)
     ends = np.empty(len(texts), np.int64)
@@ -109,7 +112,7 @@ def fold_column(texts: pa.Array) -> FoldedTexts:
 
 
 def run_starts(*columns: np.ndarray) -> np.ndarray:
-    """Return the mask (bool[n]) of the rows that differ from the row before; the first row does.
+    """Return the mask (bool[n]) of the first row, and of the rows that differ from the row before.
 
     Args:
         columns: At least one column, of n rows each.
@@ -122,14 +125,16 @@ def run_starts(*columns: np.ndarray) -> np.ndarray:
 
 
 def num_ranges(num_rows: int, *, rows_per_item: int = 0, many: int = MANY_RANGES) -> int:
-    """Return the number of ranges, a power of two, that keeps an item within its rows.
+    """Return the number of ranges, a power of two, that keeps each item within its maximum of rows.
 
-    Above `many` ranges an item takes up to MAX_GROWTH times as many rows instead, because each
-    range opens every file of the stage before, and adds a file to the dataset.
+    If this would be more than `many` ranges, items take up to MAX_GROWTH times as many rows
+    instead, because each range opens every file of the previous stage, and adds a file to the
+    dataset.
 
     Args:
-        num_rows: The rows of all items.
-        rows_per_item: The maximum rows of an item if `many` ranges suffice; 0 for ROWS_PER_ITEM.
+        num_rows: The number of rows of all items together.
+        rows_per_item: The maximum number of rows per item if `many` ranges suffice; 0 for
+            ROWS_PER_ITEM.
         many: The number of ranges above which items take more rows.
     """
     least = rows_per_item or ROWS_PER_ITEM
@@ -158,14 +163,14 @@ def read_hashes(paths: Sequence[AnyPath], within: Range) -> HashedDocuments:
 
 
 def colliding_rows(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarray]:
-    """Yield the rows (int64) whose hash may occur again, in blocks; equal hashes share a block.
+    """Yield blocks of rows (int64) whose hash may occur more than once; equal hashes share a block.
 
     Sorting uint64 in place is several times faster than sorting rows. So the bits of the hash that
     differ within the range are sorted with the row number in the low bits, and only neighbours that
     agree above the row number are yielded; the caller compares their whole hashes.
 
     Args:
-        hashes: uint64[n].
+        hashes: The hash of each row, uint64[n].
         range_bits: The number of leading bits that are equal in the whole range.
     """
     index_bits = max(1, len(hashes).bit_length())
@@ -193,7 +198,7 @@ def colliding_rows(hashes: np.ndarray, *, range_bits: int) -> Iterator[np.ndarra
 
 
 def group_by_hash(documents: HashedDocuments, *, range_bits: int) -> Iterator[HashGroups]:
-    """Yield the documents that share a hash in blocks, with each group sorted by order.
+    """Yield blocks of groups of documents that share a hash; each group is sorted by order.
 
     Args:
         documents: The documents of the range.
@@ -232,13 +237,13 @@ def group_sizes(copies: np.ndarray, blocks: Iterable[HashGroups]) -> dict[str, i
 
 
 def size_histogram(sizes: np.ndarray) -> dict[str, int]:
-    """Return the number of groups by size, as named in SIZES; groups of one are not counted."""
+    """Return the number of groups of two or more documents by size, as named in SIZES."""
     edges = [*SIZES.values(), 2**63 - 1]
     return dict(zip(SIZES, np.histogram(sizes, np.array(edges))[0].tolist(), strict=True))
 
 
 def signature_table(documents: HashedDocuments, mask: np.ndarray) -> pa.Table:
-    """Return a table of SIGNATURES with the hashes of the documents that the mask leaves."""
+    """Return a table of SIGNATURES with the hashes of the documents that are not in the mask."""
     rows = np.flatnonzero(~mask)
     high, low = documents.high[rows], documents.low[rows]
     ranked = np.lexsort((low, high))

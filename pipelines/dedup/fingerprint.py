@@ -1,4 +1,4 @@
-"""The fingerprint of a text: the hash of the folded text and, with minhash, its signature.
+"""The fingerprint of a text: the hash of the folded text and, with --dedup minhash, its signature.
 
 Both are computed from the UTF-8 in the buffers of an Arrow column, without Python strings.
 """
@@ -17,18 +17,18 @@ class Fingerprints:
     """The fingerprints of n texts."""
 
     high: np.ndarray
-    """uint64[n], one half of the hash of each text."""
+    """uint64[n], the high half of the hash of each text."""
     low: np.ndarray
-    """uint64[n], the other half."""
+    """uint64[n], the low half of the hash of each text."""
     signatures: Signatures | None
-    """None without --dedup minhash."""
+    """The MinHash signatures; None unless --dedup is minhash."""
 
 
 class Fingerprinter:
     """Makes the fingerprints of texts."""
 
     def __init__(self, *, near: bool) -> None:
-        """Make a fingerprinter; with `near` it also computes MinHash signatures."""
+        """Make a fingerprinter, which also computes MinHash signatures if `near` is true."""
         self._minhasher = MinHasher() if near else None
         self.fingerprints(pa.array([""], pa.large_string()))  # compiles the kernels
 

@@ -1,12 +1,12 @@
 """The items of the three stages of dedup, with their input and output files.
 
     dedup   reads a range of the text hash, or of a band's hash, of all segments; writes .drops,
-            signatures, and .known: candidates to compare with documents of earlier generations
+            signatures, and candidates to compare with documents of earlier generations (.known)
     known   reads a range of the earlier documents' order of all .known files; writes .drops
-    drops   reads a range of the order of all .drops files; writes .drops, each document once
+    drops   reads a range of the order of all .drops files; writes .drops with each document once
 
-An item's files are named after it and are in the folder of its stage under .work; "stage/name"
-refers to them.
+An item's files are named after the item and are in its stage's folder under .work. References to
+the files have the form "stage/name".
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -57,7 +57,7 @@ from shards.storage.remote import AnyPath
 from shards.tables import write_entry
 
 EXACT_HASH = -1
-"""The number that an item of the text hash has as its `band`."""
+"""The value of `band` for an item of the text hash."""
 
 _DESCRIPTIONS = {
     "known": "documents similar to earlier ones, order",
@@ -100,13 +100,13 @@ class DedupRecord:
     groups: Mapping[str, int] = field(default_factory=dict)
     """The number of groups of documents that share a hash, by size."""
     compared: int = 0
-    """The number of documents that were compared with a smaller one, once for each shared band."""
+    """The number of comparisons of a document with a smaller one, one for each shared band."""
     failed: int = 0
-    """The number of compared documents that were not similar enough."""
+    """The number of these comparisons in which the similarity was too low."""
     dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The number of drops by source and reason (drops)."""
     seen_before: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """The number of those drops whose text an earlier generation has."""
+    """The number of drops whose text an earlier generation has, by source and reason (drops)."""
     signatures: tuple[TableEntry, ...] = ()
     files: tuple[TableEntry, ...] = ()
     """The files for later stages."""
@@ -155,7 +155,7 @@ class _ItemFiles:
         return write_entry(path, table, directory=self.output)
 
     def sign(self, kind: str, table: pa.Table) -> TableEntry:
-        """Write a signature table, with which later generations are compared."""
+        """Write a signature table for the dedup of later generations, and return its entry."""
         name = f"{kind}-{self.item.index:05}.arrow"
         path = path_within(self.output, self.index.generation, "signatures", name)
         return write_entry(path, table, directory=self.output)
@@ -233,9 +233,10 @@ def _similar_texts(files: _ItemFiles) -> DedupRecord:
 def _seen_rows(
     files: _ItemFiles, seen: SeenHashes, places: np.ndarray, rows: BandRows, starts: np.ndarray
 ) -> tuple[pa.Table, list[pa.Table]]:
-    """Return the rows whose hash is in `seen`, at these places (int[n]): candidates and drops.
+    """Return the candidates, and the drops, among the rows whose hash is in `seen`.
 
-    With a threshold the rows are candidates, which are compared later; without one they are drops.
+    `places` (int[n]) gives each row's place in `seen`, or -1. If there is a threshold, the rows are
+    candidates, which are compared later; otherwise they are drops.
     """
     chosen = np.flatnonzero(places >= 0)
     if files.item.threshold:

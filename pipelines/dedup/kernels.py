@@ -1,6 +1,6 @@
-"""The kernels that fold texts and sign them by MinHash: see exact.py and minhash.py.
+"""The kernels that fold texts and sign them by MinHash (see exact.py and minhash.py).
 
-Texts are UTF-8, back to back in one array, and nothing is decoded. Places in it are uint64,
+Texts are UTF-8, back to back in one array, and are not decoded. Places in the array are uint64,
 because an index that may be negative costs a comparison per byte.
 """
 # ruff: noqa: PLR1714, PLR2004  bytes of UTF-8; sets of them compile slowly
@@ -12,7 +12,8 @@ import numpy as np
 from pipelines.compiled import kernel
 
 KINDS = np.zeros(256, np.uint8)
-"""The class of each byte in `fold`: a space (1), perhaps the first byte of one (2), neither (0)."""
+"""The kind of each byte for `fold`: a space (1), a byte that may begin a longer space (2), or
+neither (0)."""
 
 KINDS[[code for code in range(128) if chr(code).isspace()]] = 1
 KINDS[[0xC2, 0xE1, 0xE2, 0xE3]] = 2
@@ -26,15 +27,15 @@ class MinhashTables(NamedTuple):
     word_bytes: np.ndarray
     """uint8[256], the byte that replaces each byte of a text of words."""
     powers: np.ndarray
-    """uint64[n], the powers of the base of a word's polynomial, from the first on."""
+    """uint64[n], the powers of the base of a word's polynomial, beginning with the first power."""
     inverses: np.ndarray
-    """uint64[n], the powers of the inverse of that base, from 1 on."""
+    """uint64[n], the powers of the inverse of that base, beginning with 1."""
     probes: np.ndarray
     """int64[slots, slots], the slots where each empty slot looks for a value, in order."""
     slot_factors: np.ndarray
-    """uint64[slots]."""
+    """uint64[slots], the factor by which each slot's value is multiplied."""
     band_salts: np.ndarray
-    """uint64[bands]."""
+    """uint64[bands], the number to which the values of each band's slots are added."""
 
 
 class Factors(NamedTuple):
@@ -52,27 +53,27 @@ class MinhashScratch(NamedTuple):
     """Buffers for one piece of a text."""
 
     sums: np.ndarray
-    """uint64[n], for n of MinhashTables."""
+    """uint64[n + 1], the polynomial's sum where words begin and end; n as in MinhashTables."""
     places: np.ndarray
-    """int64[n]."""
+    """int64[n + 1], the places of these sums in the piece."""
     units: np.ndarray
-    """uint64[n]."""
+    """uint64[n + 1], the units of the piece: hashes of its words or characters."""
     least: np.ndarray
-    """uint32[slots]."""
+    """uint32[slots], the smallest value of each slot."""
 
 
 @kernel
 def fold(
     data: np.ndarray, offsets: np.ndarray, kinds: np.ndarray, folded: np.ndarray, ends: np.ndarray
 ) -> None:
-    """Write texts with each run of white space replaced by one space, and none at the ends.
+    """Write texts with each run of white space replaced by one space, or removed at either end.
 
     Args:
         data: The texts, uint8[m].
         offsets: The places where each text begins and the last one ends, int64[n + 1].
         kinds: uint8[256], KINDS.
-        folded: uint8[m + 1], for the folded texts.
-        ends: int64[n], for the places where the folded texts end.
+        folded: The array for the folded texts, uint8[m + 1].
+        ends: The array for the places where the folded texts end, int64[n].
     """
     one, two = np.uint64(1), np.uint64(2)
     end = np.uint64(0)
@@ -86,7 +87,7 @@ def fold(
             if space == two:
                 space = np.uint64(_is_wide_space(data, place))
                 place += space if byte == np.uint64(0xC2) else two * space
-            # Arithmetic: a branch at every space would cost more than all the rest.
+            # Arithmetic is faster: a branch at every space would cost more than all the rest.
             folded[end] = byte - (byte - np.uint64(32)) * space
             end += one - (space & after_space)
             after_space = space
@@ -98,7 +99,7 @@ def fold(
 
 @kernel
 def _is_wide_space(data: np.ndarray, place: np.uint64) -> bool:
-    """Return whether a character whose first byte is of the kind 2 is white space."""
+    """Return whether a character whose first byte is of kind 2 is white space."""
     first, second = data[place], data[place + np.uint64(1)]
     if first == 0xC2:  # U+0085, U+00A0
         return bool(second == 0x85 or second == 0xA0)
@@ -131,12 +132,12 @@ def sign(  # noqa: PLR0913, PLR0917  what is looked up, worked on, and written
     Args:
         folded: The texts, uint8[m].
         ends: The place where each text ends, int64[n].
-        tables: Lookup tables.
-        numbers: Factors.
-        scratch: Memory.
-        bands: uint64[n, bands].
-        slots: uint8[n, slots].
-        signed: bool[n].
+        tables: The lookup tables.
+        numbers: The factors.
+        scratch: The buffers.
+        bands: The array for the hashes of bands, uint64[n, bands].
+        slots: The array for the bytes of slots, uint8[n, slots].
+        signed: The array for whether each text is signed, bool[n].
     """
     least = scratch.least
     start = np.uint64(0)
@@ -157,7 +158,7 @@ def sign(  # noqa: PLR0913, PLR0917  what is looked up, worked on, and written
 
 @kernel
 def _by_characters(folded: np.ndarray, start: np.uint64, end: np.uint64) -> bool:
-    """Return whether a text counts as characters, judging by the first bytes of its characters."""
+    """Return whether a text is a sequence of characters, judged by the characters' first bytes."""
     one, two = np.uint64(1), np.uint64(2)
     inside = np.int64(0)
     wide = np.int64(0)
@@ -188,7 +189,7 @@ def _piece_end(folded: np.ndarray, start: np.uint64, end: np.uint64, piece: np.u
         for place in range(start, start + step):
             left -= np.uint64((folded[place] & 0xC0) != 0x80)
         start += step
-    # The last byte counted may be the first of several.
+    # The last byte that was counted may begin a character of several bytes.
     while start < end and (folded[start] & 0xC0) == 0x80:
         start += np.uint64(1)
     return start
@@ -268,7 +269,7 @@ def _word_units(
 
 @kernel
 def _add_grams(units: np.ndarray, num: np.uint64, numbers: Factors, least: np.ndarray) -> None:
-    """Lower the smallest values of the slots by the hashes of all 5-grams of units."""
+    """Update the smallest value of each slot with the hashes of all 5-grams of units."""
     one, high = np.uint64(1), np.uint64(32)
     num_slots = np.uint64(len(least))
     if num < np.uint64(5):
@@ -287,7 +288,7 @@ def _add_grams(units: np.ndarray, num: np.uint64, numbers: Factors, least: np.nd
 
 @kernel
 def _write(least: np.ndarray, tables: MinhashTables, bands: np.ndarray, slots: np.ndarray) -> bool:
-    """Write the signature of a text given its smallest values; return False if it has none."""
+    """Write a text's signature from the slots' smallest values; return False if there are none."""
     smallest = _EMPTY
     for value in least:
         smallest = min(smallest, value)
@@ -311,7 +312,7 @@ def _write(least: np.ndarray, tables: MinhashTables, bands: np.ndarray, slots: n
 
 @kernel
 def _mixed(value: np.uint64) -> np.uint64:
-    """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of a value."""
+    """Return a value mixed by the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
     value = (value ^ (value >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     value = (value ^ (value >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return value ^ (value >> np.uint64(31))

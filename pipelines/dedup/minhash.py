@@ -1,13 +1,13 @@
-"""MinHash signatures: 14 band hashes find near-duplicates, 112 bytes estimate their similarity.
+"""MinHash signatures: 14 band hashes find near-duplicates, and 112 bytes estimate similarity.
 
-Similarity is the Jaccard similarity of the sets of 5-grams. A text of which at least a fifth is in
-scripts written without spaces (Chinese, Japanese, Thai, Lao, Burmese, Khmer) is a sequence of
-characters, without white space. Any other text is a sequence of words: the parts between ASCII
-characters other than letters and digits, with ASCII letters in lower case.
+Similarity is the Jaccard similarity of the sets of 5-grams. If at least a fifth of a text is in
+scripts written without spaces (Chinese, Japanese, Thai, Lao, Burmese and Khmer), its units are its
+characters except white space. The units of any other text are its words: the parts between ASCII
+characters that are not letters or digits, with ASCII letters in lower case.
 
-The method is one-permutation hashing (Li, Owen, Zhang, NeurIPS 2012): the hash of a gram chooses
-one of 112 slots and a value, and a slot keeps its smallest value. Slots without a gram copy from
-others by optimal densification (Shrivastava, ICML 2017). Eight slots make a band, so two texts of
+The method is one-permutation hashing (Li, Owen, Zhang, NeurIPS 2012): the hash of a gram gives one
+of 112 slots and a value, and a slot keeps its smallest value. Empty slots copy from slots that have
+values by optimal densification (Shrivastava, ICML 2017). Eight slots make a band, so two texts of
 similarity s share a band with probability 1 - (1 - s**8)**14, as in FineWeb (Penedo et al., 2024).
 
 A signature depends on its text alone, not on the texts signed together with it.
@@ -25,7 +25,8 @@ ROWS_PER_BAND = 8
 NUM_SLOTS = NUM_BANDS * ROWS_PER_BAND
 
 PIECE_CHARACTERS = 32_768
-"""A longer text is processed in pieces; the few grams that span a seam are left out."""
+"""The maximum number of characters that are processed at once. A longer text is divided into
+pieces; the few grams that span two pieces are left out."""
 
 _U64 = np.uint64
 # Odd numbers without structure: digits of pi, e, the golden ratio, the roots of 2, 3, 5 and 7.
@@ -54,16 +55,16 @@ class Signatures:
 
     @property
     def columns(self) -> tuple[np.ndarray, ...]:
-        """The three arrays."""
+        """The arrays `bands`, `slots` and `signed`."""
         return self.bands, self.slots, self.signed
 
 
 def similarity(one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Return the estimated similarity (float64[n]) of rows of slots (uint8[n, NUM_SLOTS]).
 
-    The bytes of unlike slots agree by chance once in 256 times. This is subtracted, so that the
-    estimate for unlike texts is zero on average, and below zero for some. The standard error is
-    sqrt(s * (1 - s) / 112), 0.043 at a similarity of 0.7.
+    The bytes of slots with different values agree by chance once in 256 times. The estimate is
+    corrected for this, so for unrelated texts it is zero on average and may be negative. The
+    standard error is sqrt(s * (1 - s) / 112), which is 0.043 at a similarity of 0.7.
     """
     equal = np.count_nonzero(one == other, axis=1) / NUM_SLOTS
     estimate: np.ndarray = (equal - 1 / 256) / (1 - 1 / 256)
@@ -74,7 +75,7 @@ _WORD_BYTES = bytes(
     ord(chr(byte).lower()) if chr(byte).isalnum() else 32 for byte in range(128)
 ) + bytes(range(128, 256))
 """The byte that replaces each byte of a text: ASCII letters become lower case, digits and bytes of
-non-ASCII characters stay, any other byte becomes a space."""
+non-ASCII characters stay, and any other byte becomes a space."""
 
 
 def lookup_tables(num_bytes: int) -> kernels.MinhashTables:
@@ -95,7 +96,7 @@ class MinHasher:
 
     def __init__(self) -> None:
         """Make the lookup tables and the buffers."""
-        capacity = 4 * PIECE_CHARACTERS  # in UTF-8
+        capacity = 4 * PIECE_CHARACTERS  # bytes of UTF-8
         self._tables = lookup_tables(capacity)
         self._scratch = kernels.MinhashScratch(
             sums=np.empty(capacity + 1, _U64),
@@ -123,7 +124,7 @@ def _powers(base: int, num: int) -> np.ndarray:
 
 
 def mix(values: np.ndarray) -> np.ndarray:
-    """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value."""
+    """Return each value mixed by the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
     values = (values ^ (values >> _U64(30))) * _U64(0xBF58476D1CE4E5B9)
     values = (values ^ (values >> _U64(27))) * _U64(0x94D049BB133111EB)
     mixed: np.ndarray = values ^ (values >> _U64(31))
@@ -131,5 +132,5 @@ def mix(values: np.ndarray) -> np.ndarray:
 
 
 def _numbers(num: int, salt: np.uint64) -> np.ndarray:
-    """Return fixed random numbers, uint64[num]."""
+    """Return pseudo-random numbers, uint64[num], which are the same in every run."""
     return mix(np.arange(1, num + 1, dtype=_U64) * FACTORS.quad + salt)

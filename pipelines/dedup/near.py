@@ -1,7 +1,7 @@
-"""Near-duplicates: one range of one band in, pairs of documents out.
+"""Finds pairs of near-duplicates in one range of the hash of one band.
 
 An item holds the range's rows of all segments, 20 bytes each, and sorts them. It looks up slots
-only for rows whose hash occurs again, in one segment's file after the other. So its memory does not
+only for rows whose hash occurs more than once, segment by segment. So an item's memory does not
 depend on the size of the corpus, except that one item holds all documents that share a hash.
 
 Each document is paired with the smallest document of the corpus that shares its hash of the band.
@@ -53,13 +53,13 @@ class CandidatePairs:
     document: DocumentRefs
     smallest: DocumentRefs
     passed: np.ndarray
-    """bool[n]: whether the two are similar enough."""
+    """bool[n]: whether the two documents of each pair are similar enough."""
 
 
 def read_range(
     paths: Sequence[AnyPath], band: int, *, index: int, ranges: int
 ) -> tuple[BandRows, np.ndarray]:
-    """Return the rows of a range of a band by segment, and the place where each segment begins.
+    """Return the rows of a range of a band, and the place where each segment's rows begin.
 
     Args:
         paths: The .bands files of all segments.
@@ -97,14 +97,14 @@ def refs_of(rows: BandRows, starts: np.ndarray, chosen: np.ndarray) -> DocumentR
 
 
 def group_rows(rows: BandRows, *, range_bits: int) -> Iterator[HashGroups]:
-    """Yield the rows of a range that share a hash in blocks, with each group sorted by order.
+    """Yield blocks of groups of a range's rows that share a hash; each group is sorted by order.
 
     Args:
         rows: The rows of the range, as read_range returns them.
         range_bits: The number of leading bits of the hash that are equal in the whole range.
     """
     for block in colliding_rows(rows.hash, range_bits=range_bits):
-        # Sorting is stable: of equal orders, the row of the first segment stays first.
+        # The sort is stable, so among equal orders the row of the first segment stays first.
         ranked = block[np.lexsort((rows.order[block], rows.hash[block]))]
         yield HashGroups(ranked, run_starts(rows.hash[ranked]))
 
@@ -127,7 +127,7 @@ def pair_with_smallest(
         slots: The .slots files of all segments.
         seen: bool[n], whether an earlier generation has a row's hash. Such rows are in no pair,
             because the smallest document with the hash is in that generation.
-        threshold: The minimum similarity; with 0, sharing a band is enough.
+        threshold: The minimum similarity; if it is 0, sharing a band is enough.
     """
     tops = np.flatnonzero(groups.first)
     for start in range(0, len(groups.rows), PAIRS_AT_ONCE):
@@ -149,13 +149,13 @@ def pair_with_smallest(
 def look_up(
     slots: Sequence[AnyPath], name: str, *, segment: np.ndarray, slot_row: np.ndarray
 ) -> np.ndarray:
-    """Return a column of the .slots files for chosen documents.
+    """Return the values of a column of the .slots files for some documents.
 
     Args:
         slots: The .slots files of all segments, by number.
         name: The column: order, row or slots.
         segment: int[n], the numbers of the documents' segments.
-        slot_row: int[n], their rows in .slots.
+        slot_row: int[n], the documents' rows in .slots.
     """
     dtype, shape = _COLUMNS[name]
     values = np.empty((len(slot_row), *shape), dtype)
@@ -182,12 +182,12 @@ _COLUMNS: Mapping[str, tuple[type[Any], tuple[int, ...]]] = {
 def near_drops(
     slots: Sequence[AnyPath], documents: DocumentRefs, *, seen_before: bool = False
 ) -> pa.Table:
-    """Return documents as a table of DROPS, dropped as near-duplicates.
+    """Return documents as a table of DROPS with the reason NEAR.
 
     Args:
         slots: The .slots files of all segments.
         documents: The documents.
-        seen_before: Whether they are similar to documents of earlier generations.
+        seen_before: Whether the documents are similar to documents of earlier generations.
     """
     row = look_up(slots, "row", segment=documents.segment, slot_row=documents.slot_row)
     return drop_table(

@@ -1,6 +1,6 @@
 """The plan of dedup: the items of its stages, in order, and their results.
 
-dedup        ranges of the text hash, and of the hash of each band
+dedup        finds texts that share a text hash, or a band's hash, by ranges of that hash
 known        compares documents with those of earlier generations that share a band
 drops        lists the documents to drop by order, each once
 """
@@ -21,24 +21,26 @@ from shards.manifest import TableEntry
 from shards.range import Range
 
 BAND_ROWS_PER_ITEM = 2_000_000
-"""The number of rows of a band per item: about 0.1 GB more than an idle worker needs. In very large
-corpora it is up to MAX_GROWTH times as many, as for text hashes and slots."""
+"""The number of rows of a band per item, which take about 0.1 GB more than an idle worker needs. In
+very large corpora an item has up to MAX_GROWTH times as many rows, as do the items of text hashes
+and slots."""
 
 CANDIDATES_PER_ITEM = 1_000_000
 """The maximum number of candidates that an item compares with earlier generations."""
 
 SLOTS_PER_ITEM = 500_000
-"""The number of documents whose slots an item writes: about 0.1 GB."""
+"""The number of documents whose slots an item writes, which take about 0.1 GB."""
 
 MAX_SLICES = 10_000_000
-"""The maximum of segments x items, as each item reads a slice of every segment. To stay below it,
-items take more rows, as far as MAX_GROWTH allows."""
+"""The maximum number of slices, segments x items, because each item reads a slice of every segment.
+To stay below this maximum, items take more rows, as far as MAX_GROWTH allows."""
 
 TEXTS_PER_SEGMENT = 45_000
 """The approximate number of texts in a split of web pages with the default --split-bytes."""
 
 DROPS_PER_ITEM = 1_000_000
-"""The maximum rows of one drop file; a document that several items found counts several times."""
+"""The maximum number of rows in a drop file, if each document is counted once for each item that
+found it."""
 
 Records = Mapping[str, DedupRecord]
 """The records of items, by reference: stage/name."""
@@ -54,10 +56,10 @@ class DedupResult:
     """The records of the final drop files."""
     signatures: tuple[TableEntry, ...] = ()
     slot_ranges: int = 0
-    """The number of ranges of the order for the slots tables, which WriteShards writes; 0 without
-    near-duplicates."""
+    """The number of ranges of the order for the slots tables, which WriteShards writes; 0 unless
+    --dedup is minhash."""
     figures: Mapping[str, Any] = field(default_factory=dict)
-    """The figures for report.json: groups by size, candidates."""
+    """The figures for report.json: groups by size, numbers of comparisons, and known texts."""
 
     def drops_within(self, within: Range) -> tuple[str, ...]:
         """Return references to the drop files that overlap a range; each file holds one range."""
@@ -168,7 +170,8 @@ class DedupPlan:
     def _slot_ranges(self, near: Iterable[DedupRecord], drops: Iterable[DedupRecord]) -> int:
         """Return the number of ranges of the order for the slots tables."""
         equal = sum(counts[DUPLICATE] for record in drops for counts in record.dropped.values())
-        # Some equal texts have no signature; and every hash of a band has a document with slots.
+        # The difference is too small if some equal texts have no signature. There are at least as
+        # many documents with slots as hashes per band, because each hash has such a document.
         hashes = sum(entry.rows for record in near for entry in record.signatures)
         signed = sum(counts.signed for counts in self._counts)
         rows = max(signed - equal, hashes // NUM_BANDS)
@@ -178,8 +181,8 @@ class DedupPlan:
 def many_ranges(texts: int, dedup: str) -> int:
     """Return the number of ranges of each hash above which items take more rows.
 
-    It depends on the texts and not on the segments: each range adds a file to the dataset, and the
-    number of segments depends on splits and on the bundles of a custom pipeline.
+    The number depends on the texts and not on the segments, because each range adds a file to the
+    dataset, whereas the number of segments depends on splits and on a custom pipeline's bundles.
 
     Args:
         texts: The number of distinct texts of all segments.
@@ -191,7 +194,7 @@ def many_ranges(texts: int, dedup: str) -> int:
 
 
 def _seen_figures(records: Iterable[DedupRecord]) -> dict[str, int]:
-    """Return the number of dropped documents whose text earlier generations have."""
+    """Return, by kind, the number of dropped documents whose text earlier generations have."""
     counts: Counter[str] = Counter()
     for record in records:
         for reasons in record.seen_before.values():

@@ -4,7 +4,7 @@
     band hash  ─▶  band tables   ─▶  found: the smallest document that has it  ─▶  candidates
     candidates, by the order of that document  ─▶  slots tables  ─▶  similar enough: dropped
 
-A hash is only in the tables of the first generation that has it. An item keeps the rows that match
+A hash is in the tables of only the first generation that has it. An item keeps the rows that match
 its own hashes, at most one per hash, and reads the tables block by block.
 """
 
@@ -37,21 +37,22 @@ CANDIDATES = pa.schema(
         ("slot_row", pa.uint32()),
     ]
 )
-"""A file of candidates, sorted by all columns: new documents by segment and slot_row, each with the
-order and the generation (its place in the segment index) of the earlier document to compare."""
+"""The columns of a file of candidates, which is sorted by all columns. A row gives the segment and
+slot_row of a new document, and the order and generation (its place in the segment index) of the
+earlier document to compare it with."""
 
 Generations = Sequence[PreviousGeneration]
 
 CANDIDATES_AT_ONCE = 2_000_000
-"""The number of candidates that are compared at once: 0.2 GB."""
+"""The number of candidates that are compared at once, which takes 0.2 GB."""
 
 
 @dataclass(frozen=True, slots=True)
 class SeenHashes:
     """Hashes of a band that previous generations have, sorted, as columns of equal length.
 
-    `hash` uint64[n]; `order` uint64[n], that of the smallest document with the hash; `generation`
-    uint32[n], the place of that document's generation in the segment index.
+    `hash` is uint64[n]. `order` (uint64[n]) is the order of the smallest document with the hash,
+    and `generation` (uint32[n]) is the place of that document's generation in the segment index.
     """
 
     hash: np.ndarray
@@ -59,7 +60,7 @@ class SeenHashes:
     generation: np.ndarray
 
     def places(self, hashes: np.ndarray) -> np.ndarray:
-        """Return the row (int32[n]) of each given hash in these columns; -1 if it is missing."""
+        """Return the row (int32[n]) of each hash in these columns; -1 if the hash is missing."""
         places = np.full(len(hashes), -1, np.int32)
         if len(self.hash):
             for start in range(0, len(hashes), BLOCK_ROWS):
@@ -90,7 +91,7 @@ def _tables(output: AnyPath, groups: Sequence[Sequence[str]], within: Range) -> 
 def _matches(
     tables: Sequence[_Table], key: str, values: np.ndarray, *, schema: pa.Schema
 ) -> list[pa.Table]:
-    """Return the rows of each table whose key is one of some values (uint64[n], in any order).
+    """Return the rows of each table whose key is in `values` (uint64[n], in any order).
 
     Raises:
         DamageError: A table lacks the columns of the schema, or cannot be read.
@@ -145,7 +146,7 @@ def erased_texts(
 def _texts_found(
     output: AnyPath, previous: Generations, within: Range, high: np.ndarray
 ) -> pa.Table:
-    """Return the rows of the exact tables whose first half of the hash is one of `high`."""
+    """Return the rows of the exact tables whose first half of the hash is in `high`."""
     tables = _tables(output, [generation.exact for generation in previous], within)
     matches = _matches(tables, "hash_high", high, schema=SIGNATURES)
     return pa.concat_tables([SIGNATURES.empty_table(), *matches])
@@ -173,14 +174,14 @@ def _are_among(found: pa.Table, high: np.ndarray, low: np.ndarray) -> np.ndarray
 def seen_hashes(
     output: AnyPath, previous: Generations, band: int, within: Range, *, hashes: np.ndarray
 ) -> SeenHashes:
-    """Return those of some hashes of a band that a previous generation has.
+    """Return the hashes of a band, among `hashes`, that a previous generation has.
 
     Args:
         output: The folder of the dataset.
         previous: The previous generations.
         band: The number of the band.
         within: The range of the hashes.
-        hashes: uint64[n].
+        hashes: The hashes to look up, uint64[n].
     """
     # A generation without documents has no tables.
     of_band = [generation.bands[band : band + 1] for generation in previous]
@@ -213,8 +214,8 @@ def candidate_table(
 def previous_pairs(paths: Sequence[AnyPath], within: Range) -> Iterator["PreviousPairs"]:
     """Yield the pairs of candidates in a range of the earlier documents' order.
 
-    Many candidates are yielded in parts: one earlier document may have a million of them, such as a
-    page with a million versions.
+    If there are many candidates, they are yielded in parts, because one earlier document, such as a
+    page with a million versions, may have a million candidates.
 
     Args:
         paths: The files of candidates.
@@ -288,10 +289,11 @@ class PreviousPairs:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the slots (uint8[m, …]) of the earlier documents, and their pairs (int64[m]).
 
-        A pair has no slots if the earlier document was removed and an exact duplicate of it stayed:
+        A pair has no slots if the earlier document was removed but an exact duplicate of it stayed:
         then the duplicate's bands count as new, but its slots are not kept (see `slot_table`). A
         pair has several slots if a changed file was read again (--allow-changed) and both
-        generations were compacted into one: the old and the new record at a place have one order.
+        generations were compacted into one, since the old and the new record at a place have the
+        same order.
         """
         generation, order = self._generation[part], self._order[part]
         which, slots = [np.zeros(0, np.int64)], [np.zeros((0, NUM_SLOTS), np.uint8)]
@@ -306,7 +308,7 @@ class PreviousPairs:
 def _slots_of(
     output: AnyPath, generation: PreviousGeneration, order: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the slots (uint8[m, …]) of documents of a generation, and their places in `order`."""
+    """Return the slots (uint8[m, …]) of a generation's documents, and their places in `order`."""
     within = Range(low=int(order.min()), high=int(order.max()) + 1)
     tables = _tables(output, [generation.slots], within)
     found = _matches(tables, "order", order, schema=SLOT_SIGNATURES)

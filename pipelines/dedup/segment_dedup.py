@@ -6,8 +6,8 @@
 
 Rows are those of .documents. The result of dedup does not depend on which documents share a
 segment: the first document of the corpus with a text is also the first one of its file. This is not
-so for similar texts, because similarity is not transitive; they are only compared across all
-segments (near.py). Equal texts of several files of a segment are left to the later stage as well,
+so for similar texts, because similarity is not transitive; they are compared only across all
+segments (near.py). Equal texts of different files of a segment are also left to the later stage,
 so that the tokens that a file adds to a source do not depend on the other files of its segment:
 these tokens decide how shards and generations are cut.
 """
@@ -25,7 +25,8 @@ from shards.storage.remote import AnyPath
 from shards.tables import write_table
 
 SIGNATURE = pa.binary(8 * NUM_BANDS + NUM_SLOTS)
-"""The type of a packed signature: the bands, little-endian, then the slots; null if not signed."""
+"""The type of a packed signature: the bands, little-endian, then the slots. Unsigned texts have
+null."""
 
 
 def pack_signatures(signatures: Signatures) -> pa.Array:
@@ -52,13 +53,14 @@ class SegmentDedup:
         """Find the equal texts.
 
         Args:
-            documents: Sorted by order, with hash_high and hash_low; with a column `signature` of
-                type SIGNATURE, files for near-duplicates are written too.
+            documents: The documents, sorted by order, with the columns hash_high and hash_low; if
+                there is a column `signature` of type SIGNATURE, files for near-duplicates are
+                written too.
             files: int[n], the number of each document's file; None if there is one file.
         """
         self._order = documents["order"].to_numpy()
         self._high, self._low = (documents[f"hash_{half}"].to_numpy() for half in ("high", "low"))
-        # Sorting is stable: of equal hashes the first has the smallest order.
+        # The sort is stable, so the first of equal hashes has the smallest order.
         keys = [self._low, self._high]
         if files is not None and files.any():
             keys.insert(0, files)
@@ -78,7 +80,7 @@ class SegmentDedup:
         return pa.array(np.full(len(self.kept), DUPLICATE), pa.string(), mask=self.kept)
 
     def write(self, stem: AnyPath) -> DedupCounts:
-        """Write the files of a segment that dedup reads, and return their counts."""
+        """Write the segment's files that dedup reads, and return the numbers of their rows."""
         row = (np.cumsum(self.kept) - 1).astype(np.uint32)
         starts = np.flatnonzero(self._first)
         distinct = self._by_hash[starts]

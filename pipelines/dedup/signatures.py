@@ -1,11 +1,11 @@
 """The tables that a dataset keeps for the dedup of later generations, besides those of exact.py.
 
-    band-BB-NNNNN.arrow   range NNNNN of the hash of band BB: hash, order     by hash
-    slots-NNNNN.arrow     range NNNNN of the order: order, slots              by order
+    band-BB-NNNNN.arrow   range NNNNN of the hash of band BB: hash, order; sorted by hash
+    slots-NNNNN.arrow     range NNNNN of the order: order, slots; sorted by order
 
 A band's tables have every hash that no earlier generation has, with the order of the smallest
-document that has it, whether that document is kept or not. The slots tables have the slots of all
-documents that the band tables may name.
+document that has this hash, whether that document is kept or not. The slots tables have the slots
+of all documents that the band tables may name.
 """
 
 from collections.abc import Sequence

@@ -1,1 +1,1 @@
-"""WriteShards: segments become shards."""
+"""WriteShards, which turns segments into shards."""

@@ -44,7 +44,7 @@ def holdout_threshold(
     if not most:
         return 0
     bound = hash_bound(fraction)
-    # Twice the threshold that MIN_VALIDATION should need: one read is nearly always enough.
+    # This is twice the threshold that MIN_VALIDATION should need, so one read is usually enough.
     reach = max(bound, min(2 * (MIN_VALIDATION + 1) * 2**64 // survivors, 2**64 - 1))
     while True:
         held_out = find_held_out(stems, reach, FULL_RANGE, drops=drops).values()

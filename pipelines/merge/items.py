@@ -1,4 +1,4 @@
-"""The items of WriteShards: ranges of the order become shards, and slots tables of signatures."""
+"""The items of WriteShards, which turn ranges of the order into shards and slots tables."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,12 +40,12 @@ class MergeItem:
     """The name of the segment index."""
     source: str
     split: str
-    """train or validation"""
+    """The split, train or validation."""
     index: int
     total: int
     """The item covers range `index` of `total` ranges of the order."""
     holdout: int
-    """Documents with a smaller holdout hash are validation."""
+    """The holdout hash below which documents are validation."""
     drops: tuple[str, ...]
     """References to the drop files that overlap the range."""
 
@@ -102,7 +102,7 @@ def run_merge(output: AnyPath, item: MergeItem | SlotItem) -> MergeRecord:
 
 
 def _merge(output: AnyPath, item: MergeItem) -> MergeRecord:
-    """Write a shard; with a training shard also the audit rows and rejects of its range."""
+    """Write a shard and, if it is for training, the audit rows and rejects of its range."""
     work = output / WORK
     index = load_index(work, item.segment_index)
     within = Range.of(item.index, item.total)
@@ -128,7 +128,7 @@ def _merge(output: AnyPath, item: MergeItem) -> MergeRecord:
 
 
 def _keep_slots(output: AnyPath, item: SlotItem) -> MergeRecord:
-    """Write the slots of the documents that are no exact duplicates."""
+    """Write the slots of the documents that are not exact duplicates."""
     work, within = output / WORK, Range.of(item.index, item.total)
     index = load_index(work, item.segment_index)
     drops = Drops.load([drop_path(work, name) for name in item.drops], within)
@@ -140,7 +140,7 @@ def _keep_slots(output: AnyPath, item: SlotItem) -> MergeRecord:
 def _write_shard(
     output: AnyPath, item: MergeItem, index: SegmentIndex, slices: Sequence[ShardSlice]
 ) -> tuple[ShardEntry, ...]:
-    """Write the shard and return its entry; nothing if the source has no documents."""
+    """Write the shard and return its entry; do nothing if the source has no documents."""
     if not any(index.segments[number].documents for number in index.numbers(item.source)):
         return ()
     name = f"{'validation-' if item.split == VALIDATION else ''}{item.index:05}"
@@ -157,7 +157,7 @@ def _write_rows(
     stems: Mapping[int, AnyPath],
     drops: Drops,
 ) -> dict[str, Any]:
-    """Write the audit rows, rejects and dropped texts of a range; return fields of the record."""
+    """Write audit rows, rejects and dropped texts of a range; return these fields of the record."""
     folder, name = path_within(output, index.generation), f"{item.source}-{item.index:05}.parquet"
     segments = [index.segments[number] for number in index.numbers(item.source)]
     ranges = split_range(

@@ -35,7 +35,7 @@ class Sharding:
     validation: float
     """The share of the documents that is held out."""
     fixed: Mapping[str, int] = field(default_factory=dict)
-    """The numbers of shards by source that are known before; only used if `shards` is 0."""
+    """The numbers of shards, by source, that are known in advance; used only if `shards` is 0."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -43,7 +43,7 @@ class MergeResult:
     """The results of the merge."""
 
     records: Mapping[str, Sequence[MergeRecord]] = field(default_factory=dict)
-    """By source: the records of training shards, then those of validation shards."""
+    """The records of training shards, and then those of validation shards, by source."""
     signatures: tuple[TableEntry, ...] = ()
     """The slots tables, with which later generations are compared."""
 
@@ -124,9 +124,9 @@ def _items(
 
 
 def num_shards(index: SegmentIndex, source: str, *, work: AnyPath, shard_tokens: int) -> int:
-    """Return the smallest power of two of shards that keeps every shard within its tokens.
+    """Return the number of shards, the smallest power of two that keeps each within `shard_tokens`.
 
-    Tokens are counted in the segments' bins, before dedup across segments drops documents. Within a
+    Tokens are counted in the segments' bins, as they were before dedup across segments. Within a
     bin, tokens are assumed to be evenly spread. The limit is never below the longest document.
     There are fewer than two shards per document; so if the limit is about as long as a document, a
     shard with two documents may exceed it.

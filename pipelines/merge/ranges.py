@@ -46,14 +46,14 @@ FEW_SLICES, MIN_ROWS = 100_000, 1024
 FEW_SLICES slices with fewer than MIN_ROWS rows on average."""
 
 PASS_WEIGHT = 2
-"""The cost of a slice that this stage reads, relative to one that a shard reads: as tokens are read
-in pieces, it takes twice as many requests."""
+"""The cost of a slice that this stage reads, relative to a slice that a shard reads. It takes twice
+as many requests, because tokens are read in pieces."""
 
 ROWS_PER_RANGE = 4_000_000
-"""The approximate maximum of rows of .audit of a new segment."""
+"""The approximate maximum number of rows in a new segment's .audit."""
 
 BYTES_PER_RANGE = 1 << 30
-"""The approximate maximum of bytes of a new segment's .documents or .audit (the larger one)."""
+"""The approximate maximum size of a new segment's .documents or .audit (the larger) in bytes."""
 
 MAX_SEGMENTS = 1000
 """The maximum number of segments that an item reads."""
@@ -106,8 +106,8 @@ def choose_cut(segments: int, shards: int, *, rows: float, remote: bool) -> int:
     Args:
         segments: The number of segments.
         shards: The number of shards; each reads every segment.
-        rows: The rows of .audit of all segments.
-        remote: Whether the segments are behind a URL.
+        rows: The number of rows in the .audit of all segments together.
+        remote: Whether the segments are at a URL.
     """
     slices = segments * shards
     short = slices > FEW_SLICES and rows < MIN_ROWS * slices
@@ -130,7 +130,7 @@ def cut_into_ranges(
 ) -> Plan[dict[str, SegmentIndex]]:
     """Yield the items, and return, by source, the index of the segments that its shards read.
 
-    The index is the given one, or a new one of the segments that the items write, which lack the
+    A source's index is `index`, or a new index of the segments that the items write, which lack the
     documents that dedup drops.
 
     Args:
@@ -163,7 +163,7 @@ def cut_into_ranges(
 
 
 def _neighbours(index: SegmentIndex, numbers: Sequence[int], cut: int) -> Iterator[tuple[int, ...]]:
-    """Yield the numbers of neighbouring segments, as many as the limits of a new segment allow."""
+    """Yield the numbers of neighbouring segments, in groups within the limits of a new segment."""
     found: list[int] = []
     rows = size = 0
     for number in numbers:
@@ -194,8 +194,8 @@ def _item(
 def _entry(index: SegmentIndex, item: RangeItem) -> SegmentEntry:
     """Return the entry of the segment that an item writes, with counts from before dedup.
 
-    The counts are an even share of the sums over the item's segments: merge only needs the sum over
-    a source.
+    The counts are an even share of the sums over the item's segments: the merge needs only the
+    sum over a source.
     """
     segments = [index.segments[number] for number in item.numbers]
 
@@ -283,7 +283,7 @@ def _write_documents(
                 (each, part.between(piece))
                 for each, part in zip(stems.values(), found, strict=True)
             ]
-            # Files without chosen tokens are not opened, except one, which gives the types.
+            # Files without chosen tokens are not opened; if no file has any, one gives the types.
             read = [part for part in parts if len(part[1].starts)] or parts[:1]
             slices = concurrent_map(lambda part: with_tokens(*part), read, where=stem)
             documents, tokens = merge_slices(slices, dtype=dtype)

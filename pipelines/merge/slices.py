@@ -1,6 +1,6 @@
-"""Slices of segments for a range of the order: documents, audit rows, rejects.
+"""Slices of segments for a range of the order: documents, audit rows and rejects.
 
-Dropped and held-out documents are left out; the validation shard has the held-out ones.
+Training shards lack dropped and held-out documents; validation shards have the held-out documents.
 `shards/merged.py` sorts the slices by order, and `items.py` writes them as a shard.
 """
 
@@ -31,7 +31,7 @@ from shards.tables import (
 
 @dataclass(frozen=True, slots=True)
 class DocumentSlice:
-    """Documents of one segment, with the start of each one's tokens in a file of `size` tokens."""
+    """Documents of one segment, and where the tokens of each start in a file of `size` tokens."""
 
     documents: pa.Table
     starts: np.ndarray
@@ -52,7 +52,7 @@ def find_documents(
         stem: The segment.
         within: The range of orders, which overlaps the segment's range.
         dropped: The rows that dedup dropped, sorted.
-        holdout: Documents with a smaller holdout hash are validation.
+        holdout: The holdout hash below which documents are validation.
     """
     bins = Bins(with_suffix(stem, "bins"))
     first, last = bins.around(within)
@@ -72,12 +72,12 @@ def find_documents(
 
 
 def take_range(stem: AnyPath, within: Range, *, dropped: np.ndarray, holdout: int) -> ShardSlice:
-    """Return the result of find_documents with tokens; the arguments are the same."""
+    """Return the documents that find_documents finds, with tokens; the arguments are the same."""
     return with_tokens(stem, find_documents(stem, within, dropped=dropped, holdout=holdout))
 
 
 def take_rows(stem: AnyPath, rows: np.ndarray) -> ShardSlice:
-    """Return the documents of a segment in given rows, which are sorted."""
+    """Return the documents in some rows of a segment; `rows` is sorted."""
     bins = Bins(with_suffix(stem, "bins"))
     before, tokens = bins.documents, bins.tokens
     first, last = (int(rows[0]), int(rows[-1]) + 1) if len(rows) else (0, 0)
@@ -145,9 +145,10 @@ def find_held_out(
 def merged_rows(
     stems: Mapping[int, AnyPath], suffix: str, within: Range, *, drops: Drops | None = None
 ) -> pa.Table:
-    """Return the audit rows or rejects of segments in a range by order, without dictionaries.
+    """Return the audit rows or rejects of segments in a range, sorted by order.
 
-    With `drops`, the audit rows of dropped documents get the verdict of dedup.
+    Columns with dictionaries become plain strings. If `drops` is given, the audit rows of dropped
+    documents get the verdict of dedup.
 
     Args:
         stems: The segments by their number.

@@ -41,11 +41,11 @@ class Tally:
     bytes: int
     group: str = ""
     tokens: int = 0
-    """The tokens of the rows that were tokenized."""
+    """The number of tokens of the rows that were tokenized."""
 
 
 def tally(audit: pa.Table) -> tuple[Tally, ...]:
-    """Return the sums of an audit table by group, verdict and reason, sorted by these."""
+    """Return the sums of an audit table for each group, verdict and reason, sorted by all three."""
     plain = pa.table(
         {
             "group": audit["group"].cast(pa.string()),

@@ -1,4 +1,4 @@
-"""The files .bins and .holdout of a segment, which find documents by order or holdout hash."""
+"""The files .bins and .holdout of a segment, for finding documents by order or holdout hash."""
 
 import numpy as np
 import pyarrow as pa
@@ -15,7 +15,7 @@ def bins_table(order: np.ndarray, lengths: np.ndarray, *, within: Range = FULL_R
 
     Args:
         order: uint64[n], the documents' orders, sorted.
-        lengths: int[n], their numbers of tokens.
+        lengths: int[n], the documents' numbers of tokens.
         within: The range of the orders, one of 2**k equal ranges; it is divided into even bins.
     """
     width = (within.high - within.low) // NUM_BINS
@@ -31,7 +31,7 @@ def holdout_table(order: np.ndarray, holdout: np.ndarray) -> pa.Table:
 
     Args:
         order: uint64[n], the documents' orders, sorted.
-        holdout: uint64[n], their holdout hashes.
+        holdout: uint64[n], the documents' holdout hashes.
     """
     rows = np.argsort(holdout, kind="stable").astype(np.uint32)
     return pa.table({"holdout": holdout[rows], "row": rows, "order": order[rows]})
@@ -40,7 +40,8 @@ def holdout_table(order: np.ndarray, holdout: np.ndarray) -> pa.Table:
 class Bins:
     """The bins of a segment.
 
-    `documents` and `tokens` (int64[NUM_BINS + 1]) are the numbers before each bin, and in all.
+    `documents` and `tokens` (int64[NUM_BINS + 1]) are the numbers of documents and tokens before
+    each bin and, in the last row, in all bins.
     """
 
     def __init__(self, path: AnyPath) -> None:

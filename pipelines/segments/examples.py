@@ -17,7 +17,8 @@ PER_REASON = 20
 """The maximum number of examples of a reason to drop documents."""
 
 MAX_KEPT = 400
-"""The maximum number of examples that no step dropped; there are more because dedup drops some."""
+"""The maximum number of examples that no step dropped; it exceeds PER_REASON because dedup drops
+some of these examples."""
 
 CHARACTERS = 1000
 """The maximum number of characters of an example's text."""
@@ -34,8 +35,8 @@ EXAMPLES = pa.schema(
         ("hash_low", pa.uint64()),
     ]
 )
-"""The examples of a segment. `text` is the first CHARACTERS of prompt and text; the hash is that of
-the whole text."""
+"""The columns of a segment's examples. `text` has the first CHARACTERS characters of prompt and
+text; the hash is that of the whole text."""
 
 
 class Examples:
@@ -74,7 +75,7 @@ class Examples:
         return pa.table([columns[name] for name in EXAMPLES.names], schema=EXAMPLES)
 
     def table(self) -> pa.Table:
-        """Return the examples by reason and order, and start again without examples."""
+        """Return the examples, sorted by reason and order, and forget them."""
         parts = [self._by_reason[reason] for reason in sorted(self._by_reason)]
         self._by_reason = {}
         return pa.concat_tables([EXAMPLES.empty_table(), *parts])
@@ -109,8 +110,8 @@ def _sorted(examples: pa.Table) -> pa.Table:
 
 
 MAX_OPEN = 1000
-"""The maximum number of examples of a source that wait for the verdict of dedup; of those that it
-keeps, the report shows the first."""
+"""The maximum number of examples of a source that wait for the verdict of dedup. The report shows
+the first of the examples that dedup keeps."""
 
 
 def max_examples(reason: str) -> int:

@@ -1,8 +1,8 @@
 """Histograms of the columns of the audit table, all on one grid.
 
-From 0 to 1 the bins are 0.01 wide, above 1 they grow by an eighth of an octave. This is fine enough
-for shares and counts, so all columns have the same bins, and the histograms of parts add up to that
-of the whole.
+From 0 to 1 the bins are 0.01 wide; above 1 each bin spans an eighth of an octave. This is fine
+enough for shares and counts, so all columns have the same bins, and the histograms of parts add up
+to the histogram of the whole.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,7 +18,7 @@ BASE_COLUMNS = ("bytes", "tokens", "score")
 """Columns counted in every audit table, besides the metrics."""
 
 Histogram = Mapping[str, int]
-"""The number of rows by bin: a number as a string, as in JSON; empty bins are left out."""
+"""The number of rows in each bin that is not empty; bins are numbers as strings, as in JSON."""
 
 
 def bins_of(values: np.ndarray) -> np.ndarray:

@@ -1,11 +1,12 @@
 """Three hashes of a document's identity, which make all random choices.
 
 The identity of a record is (input name, path relative to that input, position); that of a document
-also has its ordinal within the record. It depends neither on the machine nor on the order of work.
-The hashes are keyed by the run's seed:
+also has its ordinal within the record. Identities depend neither on the machine nor on the order of
+work. The hashes are keyed by the run's seed:
 
     order     of the document: decides its shard and its place there
-    sample    of the record: `--sample F` keeps hash < F * 2**64, so larger samples contain smaller
+    sample    of the record: `--sample F` keeps hash < F * 2**64, so larger samples contain
+              smaller samples
     holdout   of the record: the smallest are validation; documents of a record stay together
 """
 
@@ -42,7 +43,7 @@ def holdout_hashes(source: str, relative: str, positions: np.ndarray, *, seed: i
 
 
 def hash_bound(fraction: float) -> int:
-    """Return the hash below which the hashes of a fraction of all records are; at most 2**64."""
+    """Return the bound, at most 2**64, below which the hashes of a fraction of all records are."""
     return min(int(fraction * 2**64), 2**64)
 
 
@@ -58,7 +59,7 @@ def _hashes(
 
 
 def mix_bits(values: np.ndarray) -> np.ndarray:
-    """Return the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014) of each value, twice.
+    """Return each value after two finalisers of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
 
     It is a bijection, so records of one file never share a hash.
     """

@@ -1,4 +1,4 @@
-"""The numbered list of all segments, written to one file instead of sent with every item."""
+"""The numbered list of all segments, which is in one file instead of being sent with every item."""
 
 import hashlib
 from collections.abc import Iterable
@@ -70,7 +70,7 @@ class PreviousGeneration:
     name: str
     exact: tuple[str, ...]
     bands: tuple[tuple[str, ...], ...] = ()
-    """The tables of each band; empty without --dedup minhash or without documents."""
+    """The tables of each band; empty if --dedup is not minhash or there are no documents."""
     slots: tuple[str, ...] = ()
     has_erased: bool = False
     """Whether the tables have hashes of erased texts."""
@@ -161,7 +161,7 @@ class SegmentIndex:
         }
 
     def paths(self, work: AnyPath, suffix: str) -> list[AnyPath]:
-        """Return the path of the file with a suffix of every segment, by number."""
+        """Return the path of each segment's file with this suffix, in the order of the segments."""
         return [with_suffix(segment.path(work), suffix) for segment in self.segments]
 
     def save(self, work: AnyPath) -> None:
@@ -171,7 +171,7 @@ class SegmentIndex:
 
 @lru_cache(maxsize=2)
 def load_index(work: AnyPath, name: str) -> SegmentIndex:
-    """Return the index with a name.
+    """Return the index that was saved under a name.
 
     Raises:
         DamageError: The file is missing or damaged.
@@ -188,7 +188,7 @@ def _path(work: AnyPath, name: str) -> AnyPath:
 
 
 DEDUP_MERGE_VERSION = 8
-"""Raised with every change to the code that changes the output of dedup, ranges or merge."""
+"""A number that must be raised whenever the output of dedup, ranges or merge changes."""
 
 
 def item_name(*parts: Any) -> str:

@@ -12,14 +12,14 @@ from shards.storage.sparse import BLOCK_ROWS, SparseTable, sorted_keys
 from shards.tables import slice_between
 
 PIECE_BYTES = 2 << 20
-"""The bytes of a table that are read at once."""
+"""The number of bytes of a table that are read at once."""
 
 
 def matching_rows(path: AnyPath, key: str, values: np.ndarray, *, within: Range) -> pa.Table:
-    """Return the rows of a table whose key is one of some values; the table is read in pieces.
+    """Return the rows of a table whose key is in `values`; the table is read in pieces.
 
-    Keys are uniformly distributed hashes, so the row of each value is nearly known, and only the
-    blocks around these rows are read. With many values this is every block, once.
+    Keys are uniformly distributed hashes, so the row of each value is approximately known, and
+    only the blocks around these rows are read. If there are many values, every block is read once.
 
     Args:
         path: A table that write_table wrote.

@@ -13,7 +13,7 @@ DUPLICATE = "duplicate"
 """The reason for dropping a document whose text occurs elsewhere in the run."""
 
 NEAR_DUPLICATE = "near-duplicate"
-"""The reason for dropping a document that is similar to another one of the run."""
+"""The reason for dropping a document that is similar to a different document of the run."""
 
 QUARANTINE_REASONS = frozenset(
     {
@@ -75,7 +75,7 @@ lists separately ("" if there is none).
 
 @dataclass(frozen=True, slots=True)
 class FilterResult:
-    """The result of a step for a batch: the rows with the columns that it added, and reasons.
+    """The result of a step for a batch: the rows with the columns that the step added, and reasons.
 
     `reasons` is a string array with one value per row, null if the document is kept.
     """
@@ -85,7 +85,7 @@ class FilterResult:
 
 
 def constant_column(value: str, rows: int) -> pa.Array:
-    """Return a column of type CATEGORICAL with one value in all rows."""
+    """Return a column of type CATEGORICAL with the same value in all rows."""
     indices = pa.array(np.zeros(rows, np.int32))
     return pa.DictionaryArray.from_arrays(indices, pa.array([value], pa.large_string()))
 

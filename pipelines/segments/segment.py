@@ -2,15 +2,15 @@
 
     .tokens      the tokens of the documents, concatenated, sorted by order hash
     .documents   one row per document, sorted by order hash
-    .bins        documents and tokens before each of 4,096 even bins of the order hash
+    .bins        how many documents and tokens precede each of 4,096 equal bins of the order hash
     .holdout     the documents' holdout hashes, sorted, with their rows and orders
     .hashes      text hashes, and for near-duplicates .slots and .bands (segment_dedup.py)
     .audit       one row for every record read, sorted by order
-    .rejects     the records that could not be read: place, reason, first bytes
+    .rejects     the records that could not be read: place, reason and first bytes
     .examples    for each reason the documents with the smallest orders, for the report
     .texts       prompt and text of each row of .audit (--keep-dropped)
 
-All but .tokens, .slots and .bands are Arrow IPC files, mapped when read.
+All files except .tokens, .slots and .bands are Arrow IPC files, which are read by memory-mapping.
 """
 
 from collections.abc import Mapping
@@ -68,21 +68,22 @@ class Segment:
     shortest: int = 0
     """The number of tokens of the shortest document."""
     unknown: Mapping[str, UnknownTokens] = field(default_factory=dict)
-    """Unknown tokens by language, of the documents and of their dropped duplicates."""
+    """The numbers of unknown tokens by language, including those of dropped duplicates."""
     empty: Mapping[str, int] = field(default_factory=dict)
-    """By column of strings, the number of documents (and dropped duplicates) without a value."""
+    """For each column of strings that lacks values, the number of documents, including dropped
+    duplicates, without one."""
 
     def __post_init__(self) -> None:
         check_stem(self.stem, self.files)
 
     @property
     def held_bytes(self) -> int:
-        """The size of .texts and .rejects together."""
+        """The size of .texts and .rejects together, in bytes."""
         return sum(self.files[name].bytes for name in ("texts", "rejects") if name in self.files)
 
     @property
     def table_bytes(self) -> int:
-        """The size of .documents or .audit, whichever is larger."""
+        """The size of .documents or .audit in bytes, whichever is larger."""
         return max(self.files[name].bytes for name in ("documents", "audit"))
 
 

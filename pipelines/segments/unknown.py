@@ -1,4 +1,4 @@
-"""Counts unknown tokens by language: those that represent text the tokenizer cannot spell."""
+"""Counts, by language, unknown tokens: those for text that the tokenizer cannot spell."""
 
 from dataclasses import dataclass
 
@@ -22,7 +22,7 @@ def count_unknown(documents: pa.Table) -> dict[str, UnknownTokens]:
     """Return the counts of documents by language; empty if the tokenizer can spell everything.
 
     Args:
-        documents: With their language, the number of their tokens, and UNKNOWN.
+        documents: The documents, with the columns `language`, `tokens` and UNKNOWN.
     """
     known = documents.filter(documents[UNKNOWN].is_valid())
     plain = pa.table(
