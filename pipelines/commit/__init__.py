@@ -1,1 +1,1 @@
-"""The end of a job: checks the account, and writes the manifest last."""
+"""Ends a job: checks the account, and writes the manifest last."""

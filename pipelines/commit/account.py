@@ -46,10 +46,10 @@ def check_account(
     dedup: Sequence[DedupRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> None:
-    """Check that both accounts agree in rows and bytes, and that the shards have all kept rows.
+    """Check that both accounts agree in rows and bytes, and that the shards contain all kept rows.
 
     Raises:
-        DamageError: The accounts disagree: a row was lost or counted twice.
+        DamageError: The accounts disagree, because a row was lost or counted twice.
     """
     expected, final = expected_account(records, dedup), final_account(merged)
     if expected != final:
@@ -81,10 +81,10 @@ def accounting(
     records: Sequence[ProcessRecord],
     merged: Mapping[str, Sequence[MergeRecord]],
 ) -> dict[str, Any]:
-    """Return the account in the form of the manifest, by source; figures are rows.
+    """Return the account by source, as in the manifest; all figures except `bytes` count rows.
 
     Args:
-        account: Rows by source, verdict and reason.
+        account: The number of rows by source, verdict and reason.
         records: The records of all items of `map`.
         merged: The records of the merge, by source.
     """
@@ -112,7 +112,7 @@ def accounting(
 
 
 def _groups(merged: Sequence[MergeRecord]) -> dict[str, dict[str, dict[str, int]]]:
-    """Return rows and bytes by group and verdict; empty for a corpus without groups."""
+    """Return the numbers of rows and bytes by group and verdict; empty if there are no groups."""
     groups: dict[str, dict[str, dict[str, int]]] = {}
     for tally in (tally for record in merged for tally in record.tallies):
         figures = groups.setdefault(tally.group, {}).setdefault(tally.verdict, Counter())
@@ -143,13 +143,13 @@ def closing_lines(
     cut: Listing,
     unknown: Unknown,
 ) -> list[str]:
-    """Return the last lines of a run's log: the account by source and reason, and the paths.
+    """Return the last lines of a run's log: the account, the shards, the dataset and the report.
 
     Args:
         account: The account from the manifest.
         made: The manifest of the run.
         output: The folder of the dataset.
-        left_out: The number of unreadable files and folders by source, if any.
+        left_out: For each source that has unreadable files or folders, the number of them.
         cut: The problems of files that were read although their end is missing.
         unknown: The counts of unknown tokens; empty if the tokenizer can spell everything.
     """
@@ -189,7 +189,7 @@ def erased_again(merged: Mapping[str, Sequence[MergeRecord]]) -> int:
     """Return the number of dropped texts that were not kept, because they were erased earlier.
 
     Args:
-        merged: The records of the merge, by source, of a run with --keep-dropped.
+        merged: The records of the merge in a run with --keep-dropped, by source.
     """
     every = [record for records in merged.values() for record in records]
     kept = sum(table.rows for record in every for table in record.dropped_texts)

@@ -1,4 +1,4 @@
-"""Commit: checks the account, then writes the manifest last. Without it there is no dataset."""
+"""Commits a run: checks the account, and last writes the manifest, which completes the dataset."""
 
 import hashlib
 import itertools
@@ -43,7 +43,7 @@ class StageResults:
     merged: Mapping[str, Sequence[MergeRecord]]
     """The records of the merge, by source."""
     slots: tuple[TableEntry, ...] = ()
-    """The tables of signatures, for later generations."""
+    """The slots tables, with which later generations are compared."""
 
 
 def input_entries(records: Sequence[ProcessRecord]) -> tuple[InputEntry, ...]:
@@ -72,7 +72,7 @@ def make_manifest(
     vocabulary: TableEntry,
     number: int,
 ) -> Manifest:
-    """Return the manifest of a dataset with one generation, made of a run's results.
+    """Return the manifest of a dataset whose only generation is made from a run's results.
 
     Raises:
         DamageError: The account does not balance.
@@ -139,8 +139,8 @@ def commit(
         manifest: The dataset's manifest, whose last generation is the new one.
         inputs: The input files of the new generation, with their times.
         run: The content of report.json without the account.
-        arrivals: Arrival times of the generation's files or documents in seconds since 1970, where
-            known.
+        arrivals: The known arrival times of the generation's files or documents, in seconds since
+            1970.
     """
     grows = len(manifest.generations) > 1
     sums = {(entry.source, entry.path): entry.crc32c for entry in manifest.generations[-1].inputs}
@@ -173,13 +173,13 @@ def commit(
 
 
 def lag_of(arrivals: Sequence[float]) -> dict[str, float]:
-    """Return the median and maximum seconds that files or documents have waited since arrival.
+    """Return the median and the maximum time that files or documents have waited, in seconds.
 
     Args:
         arrivals: Arrival times in seconds since 1970.
 
     Returns:
-        The median and the maximum by name; empty without arrivals.
+        The median and the maximum by name; empty if there are no arrivals.
     """
     if not arrivals:
         return {}
@@ -194,7 +194,7 @@ def _inputs_before(output: AnyPath, inputs: Sequence[Mapping[str, Any]]) -> list
 
 
 def remove_stage_files(work: AnyPath) -> None:
-    """Remove the intermediate files of all stages except `map`, and other files in .work."""
+    """Remove all files in .work except those in the folders `map` and `progress`."""
     for name in list_files(work):
         if name.partition("/")[0] not in _KEPT_FOLDERS:
             (work / name).unlink(missing_ok=True)

@@ -1,7 +1,7 @@
 """Warnings about columns that options need but that are empty in some documents.
 
-The first records of a source must have a value (`pipelines/process/field_check.py`); later records
-and other files may lack it.
+The first records of a source must have values in these columns (pipelines/process/field_check.py),
+but later records, and records of other files, may lack them.
 """
 
 from collections import Counter
@@ -14,7 +14,7 @@ from pipelines.process.processor import ProcessRecord
 def missing_value_warnings(
     records: Iterable[ProcessRecord], corpora: Mapping[str, Corpus]
 ) -> Iterator[str]:
-    """Yield a line for each source and option whose column is empty in some documents.
+    """Yield a line for each source and each option whose column is empty in some documents.
 
     Args:
         records: The records of all items of `map`.

@@ -1,4 +1,4 @@
-"""A finished dataset that an earlier run left in the output."""
+"""Compares a run with the finished dataset that an earlier run left in its output."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,15 +21,15 @@ from shards.storage.files import list_files as files_in
 from shards.storage.remote import AnyPath
 
 REPLACE = "Choose another --output, or give --overwrite to replace it"
-"""Advice for the user where the output contains another dataset."""
+"""The advice to the user if the output contains a different dataset."""
 
 INPUTS = "inputs.json"
-"""The file with a dataset's input files and their times: run logs, not part of the dataset."""
+"""The file that lists a dataset's input files with their times; it is not part of the dataset."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptionFiles:
-    """The files behind options whose values are fingerprints, for a run and for a dataset."""
+    """The files whose fingerprints are the values of options, for a run and for a dataset."""
 
     tokenizers: tuple[TokenizerEntry, TokenizerEntry]
     """The tokenizer of the run and the tokenizer of the dataset."""
@@ -37,7 +37,7 @@ class OptionFiles:
     """The options as given to the run, and the dataset's options as far as report.json has them."""
 
     def shown(self, name: str, now: Any, before: Any) -> tuple[str, str]:
-        """Return both values of an option for messages, with names instead of fingerprints."""
+        """Return an option's value in the run and in the dataset, with names for fingerprints."""
         if name == "tokenizer":
             one, other = ((each.label, each.sha256) for each in self.tokenizers)
             return distinct_labels(one, other)
@@ -62,10 +62,10 @@ def check_options(
         options: The semantic options of the run.
         output: The folder of the dataset.
         advice: Advice for the user if options differ.
-        files: The files behind options whose values are fingerprints.
+        files: The files whose fingerprints are the values of options.
 
     Raises:
-        UserError: The dataset has other options; the message names the options that differ.
+        UserError: Some options differ; the message names them.
     """
     names = sorted({*options, *manifest.options})
     differing = [name for name in names if options.get(name) != manifest.options.get(name)]
@@ -99,7 +99,7 @@ def check_options(
 def _edited(
     before: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]
 ) -> dict[str, str]:
-    """Return the options that only differ in custom code, each with the name of that code."""
+    """Return the options that differ only in custom code, each with the name of that code."""
     found: dict[str, str] = {}
     for name in names:
         if isinstance(before.get(name), dict) and isinstance(now.get(name), dict):
@@ -127,10 +127,10 @@ def _whose(name: str, value: Mapping[str, Any], changed: set[str]) -> str:
 
 
 def check_corpus(manifest: Manifest, corpus: str, *, output: AnyPath, advice: str) -> None:
-    """Check that a dataset was made by the command of a corpus; see check_options for arguments.
+    """Check that a dataset was made by the command of a corpus; arguments are as in check_options.
 
     Raises:
-        UserError: Another command made it.
+        UserError: A different command made the dataset.
     """
     if manifest.corpus != corpus:
         raise UserError(
@@ -146,7 +146,7 @@ def check_inputs(
     input_formats: Mapping[str, InputFormat],
     output: AnyPath,
 ) -> None:
-    """Check that a dataset was made from these files, by name, size, time and, if needed, crc32c.
+    """Check by name, size, time and, if needed, crc32c that a dataset was made from these files.
 
     Raises:
         UserError: The files differ; the message names the first such file.
@@ -175,7 +175,7 @@ class InputChanges:
     new: Sequence[InputFile]
     """Files that the dataset was not made from."""
     changed: Mapping[InputFile, str]
-    """Files that have changed since, each with a description of the change."""
+    """Files that have changed since the dataset was made, each with a description of the change."""
     gone: Sequence[str]
     """Files that are missing from the input, as SOURCE/PATH."""
 
@@ -190,16 +190,16 @@ def find_changes(
 ) -> InputChanges:
     """Return the differences between an input and the files that a dataset was made from.
 
-    A file counts as unchanged if name, size, and time or etag are the same; if its old time is
-    unknown, its content is compared.
+    A file counts as unchanged if its name, its size, and its time or etag are the same; if its old
+    time is unknown, its content is compared.
 
     Args:
         manifest: The manifest of the dataset.
         listing: The current input. A file that cannot be read now does not count as missing.
-        input_formats: How the files of each source are read.
+        input_formats: The input format of each source.
         output: The folder of the dataset.
-        rehash: Whether to compare the content of every file; None compares files whose times
-            changed.
+        rehash: Whether to compare the content of every file; None compares only the files whose
+            times have changed.
     """
     before = _by_name(manifest)
     now = {file.name: file for file in listing.files}
@@ -236,10 +236,10 @@ def _by_name(manifest: Manifest) -> dict[tuple[str, str], InputEntry]:
 
 
 def check_files(manifest: Manifest, *, output: AnyPath) -> None:
-    """Check that the files of a dataset exist and have their sizes.
+    """Check that the files of a dataset exist and have the sizes that the manifest gives.
 
     Raises:
-        DamageError: A file is missing or has another size.
+        DamageError: A file is missing or has a different size.
     """
     sizes = files_in(output)  # for a URL, one listing instead of one request per file
     for name, entry in manifest.files():
@@ -255,7 +255,7 @@ def check_files(manifest: Manifest, *, output: AnyPath) -> None:
 def file_crc32c(
     file: InputFile, entry: InputEntry, *, input_format: InputFormat, split_bytes: int
 ) -> tuple[int, ...]:
-    """Return the crc32c of each split of a file, cut as it was for the dataset."""
+    """Return the crc32c of each split of a file, which is split as it was for the dataset."""
     size = file.bytes if len(entry.crc32c) == 1 else split_bytes
     return tuple(stored_crc32c(split) for split in splits(file, input_format, split_bytes=size))
 
@@ -263,9 +263,9 @@ def file_crc32c(
 def dataset_inputs(
     manifest: Manifest, *, output: AnyPath
 ) -> dict[tuple[str, str], tuple[int, int, str] | None]:
-    """Return size, time and etag of each file that a dataset was made from, by source and path.
+    """Return the size, time and etag of each of a dataset's input files, by source and path.
 
-    The value is None if time and etag are unknown.
+    The value for a file is None if its time and etag are unknown.
     """
     times = _times(manifest, output)
     return {
@@ -276,7 +276,7 @@ def dataset_inputs(
 
 @dataclass(frozen=True, kw_only=True)
 class _Seen:
-    """A file's entry in inputs.json, without its location `from`; old entries have fewer fields."""
+    """A file's entry in inputs.json, except its location `from`; old entries have fewer fields."""
 
     source: str
     path: str
@@ -310,7 +310,7 @@ def read_inputs(output: AnyPath) -> list[dict[str, Any]]:
 
 
 def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[int, str]]:
-    """Return mtime and etag of the files that the dataset was made from, as far as recorded.
+    """Return the recorded times and etags of a dataset's input files, by source and path.
 
     inputs.json is written before the manifest, so entries of a run that was killed in between do
     not count.
@@ -325,10 +325,10 @@ def _times(manifest: Manifest, output: AnyPath) -> dict[tuple[str, str], tuple[i
 
 
 def _both_shown(name: str, now: Any, before: Any) -> tuple[str, str]:
-    """Return two values of an option as its flag writes them; only the bounds that differ."""
+    """Return two values of an option as its flag takes them; bounds that agree are left out."""
     if name == "quality" and isinstance(now, dict) and isinstance(before, dict):
         one, other = now["profiles"], before["profiles"]
-        if one == other:  # another version may have other bounds for the same profile
+        if one == other:  # versions may have different bounds for the same profile
             bounds = [_bounds(each["bounds"]) for each in (now, before)]
             one, other = (sorted(f"{x}={y:g}" for x, y in each.items()) for each in bounds)
             one, other = ([x for x in one if x not in other], [x for x in other if x not in one])

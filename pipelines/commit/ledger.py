@@ -1,4 +1,4 @@
-"""The ledger: lists the files of the next generation before the generation is made.
+"""The ledger, which lists the files of the next generation before that generation is made.
 
 The ledger exists from the moment when a generation's files are chosen until the manifest contains
 the generation. After a crash, the next run first makes exactly this generation, even if more files
@@ -71,12 +71,12 @@ class Ledger:
         return None
 
     def start(self, number: int, files: Sequence[InputFile]) -> LedgerEntry:
-        """Write that the manifest with a number will have a generation of these files."""
+        """Record that the manifest with this number will have a generation with these files."""
         inputs = sorted(files, key=lambda file: file.name)
         entry = LedgerEntry(number=number, inputs=tuple(map(asdict, inputs)))
         write_json(self.output / NAME, seal(entry))
         return entry
 
     def close(self) -> None:
-        """Delete the ledger; its generation is in the manifest, or was given up."""
+        """Delete the ledger, whose generation is in the manifest or was given up."""
         (self.output / NAME).unlink(missing_ok=True)

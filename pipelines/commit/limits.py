@@ -1,4 +1,4 @@
-"""Checks after the stage `map`: few enough unreadable records, and at least one document."""
+"""Checks after the stage `map` that few records are unreadable, and that documents are left."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -23,7 +23,7 @@ _EXAMPLES = 100
 """The maximum number of rejected records that are searched for an example."""
 
 _REASONS = 3
-"""The number of reasons for which a message names the flags."""
+"""The maximum number of reasons for which a message names a flag."""
 
 _FLAGS = {
     "language": "--languages selects the languages to keep, or all",
@@ -32,7 +32,7 @@ _FLAGS = {
     "contaminated": "--decontaminate names the benchmarks that they overlap with",
     "url-blocklist": "--url-blocklist blocks their addresses",
 }
-"""For some reasons to drop a document, the flag that changes them."""
+"""For some of the reasons to drop a document, the flag that controls how often they occur."""
 
 
 @dataclass(frozen=True)
@@ -44,16 +44,16 @@ class UnreadableShare:
     records: float
     """The share of unreadable records among all records."""
     bytes: float
-    """The share of the bytes of unreadable records among those of all records."""
+    """The share of unreadable records' bytes among the bytes of all records."""
 
     @property
     def rate(self) -> float:
-        """The larger of the two shares."""
+        """The share of records or the share of bytes, whichever is larger."""
         return max(self.records, self.bytes)
 
 
 def unreadable_share(records: Iterable[ProcessRecord]) -> UnreadableShare:
-    """Return the unreadable share of a run's input; the cut end of a file is not a record.
+    """Return the unreadable share of a run's input; the cut-off end of a file counts as no record.
 
     Args:
         records: The records of all items of `map`.
@@ -74,7 +74,7 @@ def unreadable_share(records: Iterable[ProcessRecord]) -> UnreadableShare:
 
 
 def unreadable_sources(records: Iterable[ProcessRecord]) -> set[str]:
-    """Return the sources that have records but no readable one."""
+    """Return the sources that have records but no readable records."""
     verdicts: dict[str, set[str]] = {}
     for source, tally in segment_tallies(records):
         if tally.rows:
@@ -96,11 +96,11 @@ def check_rejects(
         records: The records of all items of `map`.
         files: The input files; empty for a custom pipeline, whose files are unknown.
         corpora: The corpus of each source.
-        most: The largest share of records, and of bytes, that may be unreadable.
+        most: The maximum share of records, and of bytes, that may be unreadable.
         folder: The folder of the segments.
 
     Raises:
-        UserError: The share of unreadable records is larger; the message shows one of the records.
+        UserError: A larger share is unreadable; the message shows an unreadable record.
     """
     share = unreadable_share(records)
     if share.rate <= most:
@@ -163,7 +163,7 @@ def check_kept(records: Sequence[ProcessRecord], rules: Iterable[Rule]) -> None:
         rules: The quality rules of the run.
 
     Raises:
-        UserError: No document is left; the message names the rules that dropped most.
+        UserError: No document is left; the message names the rules that dropped the most documents.
     """
     if any(segment.documents for record in records for segment in record.segments):
         return

@@ -58,11 +58,11 @@ class Thresholds:
 
     @property
     def reasons(self) -> tuple[str, ...]:
-        """Every reason that a rule of any language gives."""
+        """The reasons that the rules of all languages give."""
         return reasons_of(self.selection)
 
     def group(self, language: str) -> str:
-        """Return the language, or EVERY_LANGUAGE where the selection does not name it."""
+        """Return the language if the selection names it, else EVERY_LANGUAGE."""
         return language if language in self.selection else EVERY_LANGUAGE
 
 
@@ -108,7 +108,7 @@ def thresholds_of(manifest: Manifest, overrides: Iterable[str] = ()) -> Threshol
 
 
 def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
-    """Return the languages that a list of names selects; None for all.
+    """Return the languages that a list of names selects; None if it selects all.
 
     Raises:
         UserError: A name is not one of the labels.
@@ -117,7 +117,7 @@ def languages_of(names: Sequence[str], labels: Labels) -> frozenset[str] | None:
 
 
 def _labels(options: Mapping[str, Any]) -> Labels:
-    """Return the labels of the dataset's language model; None for a custom model."""
+    """Return the labels of the dataset's language model; None if that model is custom."""
     measured = recorded_bounds(options)
     named = {*options["languages"], *options["quality"]["bounds"], *measured} - {
         "all",
@@ -175,7 +175,7 @@ def given_paths(options: Options, fingerprints: Iterable[str]) -> dict[str, Any]
 
 
 def recorded_paths(directory: AnyPath) -> dict[str, Any]:
-    """Return the `given_paths` of a dataset's run; empty if report.json lacks them."""
+    """Return the paths that `given_paths` recorded in report.json; empty if there are none."""
     path = directory / _REPORT
     with suppress(UserError):
         report = read_json(path) if path.is_file() else {}

@@ -11,7 +11,7 @@ from pipelines.process.processor import ProcessRecord
 from pipelines.report.write import PAGE
 
 Unknown = Mapping[str, Mapping[str, Mapping[str, int]]]
-"""The numbers `tokens` and `unknown`, by source and language."""
+"""The numbers of all `tokens` and of `unknown` tokens, by source and language."""
 
 _MAX_SHARE = 0.01
 """The share of unknown tokens above which a run warns."""
@@ -20,7 +20,7 @@ _MAX_WARNINGS = 5
 
 
 def unknown_tokens(records: Iterable[ProcessRecord]) -> Unknown:
-    """Return the counts of a run; empty for a tokenizer that can spell everything."""
+    """Return the counts of a run's tokens; empty if the tokenizer can spell everything."""
     sums: dict[tuple[str, str], Counter[str]] = {}
     for record in records:
         for segment in record.segments:
@@ -42,7 +42,7 @@ def unknown_lines(unknown: Unknown) -> Iterator[str]:
 
 
 def unknown_warnings(unknown: Unknown) -> Iterator[str]:
-    """Yield a warning for each source and language with many unknown tokens, most first."""
+    """Yield warnings for sources and languages with many unknown tokens, largest number first."""
     many = sorted(
         (-counts["unknown"], source, language, counts["tokens"])
         for source, languages in unknown.items()

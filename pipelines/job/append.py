@@ -36,9 +36,9 @@ _ADVICE = "Give the options that it was made with, or another --output"
 
 
 def append(module: str, options: Options) -> Manifest | None:
-    """Add the files that the dataset does not contain yet, in one generation.
+    """Add the files that the dataset does not contain yet as one generation.
 
-    If an earlier run started a generation, it is finished first. If there is no dataset, the first
+    A generation that an earlier run started is finished first. If there is no dataset, the first
     generation creates it.
 
     Args:
@@ -115,7 +115,7 @@ def grow(
     Args:
         run: The run, which holds the lock on the dataset.
         base: The manifest of the dataset; None to create a dataset.
-        begun: The files of a generation that an earlier run started, which is made first.
+        begun: The files of the generation that an earlier run started; it is made first.
         files: The files of a further generation; empty for none.
 
     Returns:
@@ -126,7 +126,7 @@ def grow(
     """
     check_base(run.spec, base)
     remove_unfinished(run.output)
-    if not run.options.watch:  # a watch has logged it once, for all of its generations
+    if not run.options.watch:  # a watch logs this once for all of its generations
         run.announce()
     if begun:
         _LOG.info("the generation that an earlier run started is finished first")
@@ -140,8 +140,8 @@ def check_base(spec: JobSpec, base: Manifest | None) -> None:
     """Check that a job can add to a dataset, and log which libraries have changed.
 
     Raises:
-        UserError: The dataset was made by another corpus or with other options, or lacks the files
-            that dedup needs.
+        UserError: The dataset was made by a different corpus or with different options, or lacks
+            the files that dedup needs.
         DamageError: Files of the dataset are missing.
     """
     if base is None:
@@ -196,7 +196,7 @@ def _new_files(
     input_formats: Mapping[str, InputFormat],
     options: Options,
 ) -> list[InputFile]:
-    """Return the files to add, by source and path.
+    """Return the files of the input to add to the dataset.
 
     Raises:
         UserError: A file that the dataset was made from has changed or is gone.

@@ -1,4 +1,4 @@
-"""Tracks arriving files: finds those that have settled, and warns about the others.
+"""Tracks arriving files: finds those that have settled, and warns about those that cannot be added.
 
 A file has settled once it has not changed for a while; a file that is renamed into place with an
 older time has settled at once. The state depends only on the files that scans found, and on the
@@ -17,10 +17,10 @@ UNFINISHED = (".tmp", ".part", ".partial", ".crdownload")
 """Endings of the names of files that are still being written."""
 
 NAMED_AFTER = 3600.0
-"""Seconds after which the log names a file that keeps changing."""
+"""The number of seconds after which the log names a file that keeps changing."""
 
 FIRST_PAUSE = 60.0
-"""Seconds until a failed file is tried again; the pause doubles each time, up to NAMED_AFTER."""
+"""The seconds until a failed file is tried again; each failure doubles them, up to NAMED_AFTER."""
 
 MAX_NAMED = 5
 """The maximum number of files that one message names."""
@@ -48,9 +48,9 @@ class _Arrival:
     since: float
     """When the file was first seen in its current version, in seconds since 1970."""
     why: str = ""
-    """Why the current version could not be processed; "" if it was not tried."""
+    """Why the current version could not be processed; "" if it did not fail."""
     pause: float = 0.0
-    """Seconds from a failure until the file is tried again."""
+    """The number of seconds from a failure until the file is tried again."""
     again: float = 0.0
     """When the file is tried again, in seconds since 1970."""
 
@@ -63,10 +63,10 @@ class Arrivals:
     """The files that wait for a generation, according to the scans so far."""
 
     def __init__(self, settle: float, *, unmatched: Iterable[str] = ()) -> None:
-        """Start without any files.
+        """Start with no files.
 
         Args:
-            settle: The seconds without a change after which a file has settled.
+            settle: The number of seconds without a change after which a file has settled.
             unmatched: Paths of files whose names do not match the pattern, which the log has
                 already named.
         """
@@ -75,14 +75,15 @@ class Arrivals:
         self._hidden: dict[Name, _Arrival] = {}
         """Files that cannot be read now, or are in a folder that cannot be listed."""
         self._odd = {path: (UNMATCHED, 0.0, True) for path in unmatched}
-        """By path: why the file is not added, since when, and whether this was logged."""
+        """For each path, why the file is not added, since when, and whether this was logged."""
 
     def scan(self, listing: Listing, *, dataset: Mapping[Name, Version | None], now: float) -> None:
         """Update the state from a listing of the inputs, and log new problems.
 
         Args:
             listing: The files of the inputs.
-            dataset: The files that the dataset was made from, None where the version is not known.
+            dataset: The versions of the files that the dataset was made from; None if a version is
+                not known.
             now: The time, in seconds since 1970.
         """
         before, self._files = self._files | self._hidden, {}
@@ -106,7 +107,7 @@ class Arrivals:
         self._warn_once(odd, now)
 
     def ready(self, now: float) -> dict[InputFile, float]:
-        """Return the files that have settled, with times as in `first_seen`.
+        """Return the files that have settled, each with the time when it was first seen.
 
         Failed files are left out until their next attempt is due.
         """
@@ -150,7 +151,7 @@ class Arrivals:
         self._files = {name: each for name, each in self._files.items() if name not in dataset}
 
     def _warn_once(self, odd: Mapping[str, str], now: float) -> None:
-        """Log each file that is not added once, if its problem persists for the time to settle."""
+        """Log, once, each file that is not added, if its problem lasts for the time to settle."""
         known = self._odd
         self._odd = {}
         new = []

@@ -1,8 +1,8 @@
-"""A run that makes a dataset: the work before its job and after it.
+"""A run that makes a dataset: the work before and after its job.
 
 Before the job, a run takes the lock, lists the inputs, loads the models, checks the first records
 and chooses the number of the manifest. The job is one pipeline (pipelines/pipeline.py), which
-resumes by the records of finished items. Afterwards, files that are no longer needed are deleted.
+resumes from the records of finished items. Afterwards, files that are no longer needed are deleted.
 """
 
 import logging
@@ -66,7 +66,7 @@ def build(module: str, options: Options) -> Manifest:
 
 
 def process_part(module: str, options: Options) -> None:
-    """Process the shares that --part names; other machines may process others into the same output.
+    """Process the shares that --part names; other machines may process the rest.
 
     Args:
         module: The module that holds the corpus as CORPUS.
@@ -152,7 +152,7 @@ class Build:
         self.failed: dict[InputFile, str] = {}
         """Files that a watch could not process, with the reasons."""
         self.first_seen: Mapping[InputFile, float] = {}
-        """When each file was first seen, in seconds since 1970, where known."""
+        """When each file was first seen, in seconds since 1970, if this is known."""
         self.output = self.options.output
         self.runner = runner
         run = uuid.uuid4().hex
@@ -179,10 +179,10 @@ class Build:
         """The values of the run's jobs; `number`, `base` and so on are set for each job."""
 
     def existing(self) -> Manifest | None:
-        """Return the output's manifest if this run would make the same dataset, else None.
+        """Return the manifest if the output already has the dataset of this run, else None.
 
         Raises:
-            UserError: The output contains another dataset.
+            UserError: The output contains a different dataset.
         """
         if self.options.overwrite or not (self.output / manifests.NAME).exists():
             return None
@@ -216,14 +216,14 @@ class Build:
         base: Manifest | None,
         files: Sequence[InputFile],
     ) -> Manifest | None:
-        """Make a generation of these files, and return the manifest that has it.
+        """Make a generation of these files, and return the manifest that contains it.
 
         Files that already have segments are not processed again. Segments of other files stay. The
         ledger names the files from the end of `map` until they are in the manifest. A watch
         leaves out files that cannot be processed.
 
         Args:
-            base: The dataset that gets the generation; None for the first generation.
+            base: The manifest of the dataset to extend; None for the first generation.
             files: Input files, in any order.
 
         Returns:
@@ -249,7 +249,7 @@ class Build:
         return made
 
     def process_ahead(self, files: Sequence[InputFile]) -> dict[InputFile, int]:
-        """Process files whose generation is not due yet, and return the number of tokens of each.
+        """Process files whose generation is not due yet, and return each file's number of tokens.
 
         Files that cannot be processed are left out; `failed` names them.
         """
@@ -305,7 +305,7 @@ class Build:
 
         Args:
             files: The files, sorted by source and path.
-            base: The dataset that the files are added to, if any.
+            base: The manifest of the dataset that the files are added to, if there is one.
 
         Raises:
             UserError: No record of a source can be read; the message shows what its records

@@ -42,15 +42,15 @@ def corpus_command(module: str, _words: Sequence[str] = ()) -> type[Options]:
 
 
 def run_corpus(module: str, options: Options) -> Manifest | None:
-    """Make a dataset, extend it, or find it complete; or estimate, watch or process a part.
+    """Make, extend or verify a dataset, estimate a run, watch the inputs, or process a part.
 
     Args:
         module: The module that holds the corpus as CORPUS.
         options: Options as `checked` returns them.
 
     Returns:
-        The manifest; None if no dataset is made: for estimates, watches and parts, and for an
-        --append without a dataset or files.
+        The manifest; None for estimates, watches and parts, and for --append if there is neither a
+        dataset nor a file.
 
     Raises:
         UserError: The run is not possible; the message says why and what to do.
@@ -101,7 +101,7 @@ def checked(options: Options, spec: CorpusSpec) -> Options:
 
 
 def _same_text(options: Options, spec: CorpusSpec) -> str:
-    """Return the flags with which another command reads the same texts."""
+    """Return the flags that make a different command read the same texts."""
     name = spec.name if spec.name in CORPORA else spec.documents.__module__
     words = ["--input", *options.input, "--corpus", name]
     for flag in ("text_field", "format"):

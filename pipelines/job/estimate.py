@@ -1,4 +1,4 @@
-"""`--plan`: estimates a run from a run over a timed sample of its input.
+"""Estimates a run for `--plan`, from a run over a timed sample of the input.
 
 An ordinary job builds a dataset from parts of the input in a temporary folder. Its report for each
 source is scaled by the size of the source relative to the sampled parts.
@@ -47,16 +47,16 @@ PARTS = 8
 """The minimum number of splits of the largest source; a part of each split is read."""
 
 PART_BYTES = 8 << 20
-"""The maximum uncompressed input bytes per part."""
+"""The maximum number of uncompressed bytes of input per part."""
 
 MIN_SECONDS = 0.5
 """The minimum time per part, in seconds."""
 
 START_SECONDS = 4.0
-"""The seconds from the command to the first split: starting Python, Beam and models."""
+"""The seconds from the command to the first split, in which Python, Beam and models start."""
 
 _DATASET, _FIRST, _READ = "dataset", "first", "read"
-"""Folders of a sample: its dataset, and numbers of bytes read by first checks and by `map`."""
+"""Folders of a sample: its dataset, and how many bytes the first checks and `map` read."""
 
 _SECONDS = 120
 """The seconds above which times are shown in minutes, hours or days."""
@@ -65,7 +65,7 @@ _LOG = logging.getLogger("corpusmill")
 
 
 class _CountingReader(BoundedReader):
-    """A bounded reader that writes the number of stored bytes it has read to a file."""
+    """A bounded reader that writes to a file how many stored bytes it has read."""
 
     def __init__(self, reader: RecordReader, *, unit: float, counts: Path, **bounds: Any) -> None:
         super().__init__(reader, **bounds)
@@ -133,7 +133,7 @@ class SourceEstimate:
         *,
         share: float,
     ) -> "SourceEstimate":
-        """Estimate the results for a source from the report of a run over a share of it."""
+        """Estimate the results for a source from the report of a run over a share of the source."""
         name = files[0].source
         account = report["accounting"][name]
         left_out = {**account["dropped"], **account["quarantined"]}
@@ -161,7 +161,7 @@ class Estimate:
     shards: int
     segment_bytes: int
     other_bytes: int
-    """The bytes of the dataset without the shards: audit, rejects and signatures."""
+    """The bytes of the dataset's audit, rejects and signatures: all files except the shards."""
 
     @property
     def costs(self) -> Costs:
@@ -180,7 +180,7 @@ class Estimate:
 
     @property
     def disk_bytes(self) -> int:
-        """The maximum bytes of all files that exist at the same time."""
+        """The maximum total size, in bytes, of all files that exist at the same time."""
         return self.segment_bytes + self.costs.dataset_bytes + self.other_bytes
 
 
@@ -221,7 +221,7 @@ def estimate_run(module: str, options: Options, *, seconds: float = SECONDS) -> 
 
 
 def _spread(files: Sequence[InputFile]) -> list[InputFile]:
-    """Return PARTS files spread evenly, or more if the files are small."""
+    """Return PARTS files, or more if they are small, spread evenly over `files`."""
     size = max(1, _bytes(files) // len(files))
     number = min(len(files), max(PARTS, math.ceil(PARTS * PART_BYTES / size)))
     return [files[(2 * index + 1) * len(files) // (2 * number)] for index in range(number)]
@@ -254,7 +254,7 @@ def _sampling(
 def _build(
     corpus: SampledCorpus, corpora: Mapping[str, Corpus], files: Sequence[InputFile]
 ) -> Manifest:
-    """Build the dataset of a sample in this process, and only log its warnings."""
+    """Build the dataset of a sample in this process, and log only warnings."""
     silence_beam()
     load_steps(corpus.options, run="").prepare()  # so that only the work is timed, not loading
     level = _LOG.level

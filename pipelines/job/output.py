@@ -1,7 +1,7 @@
-"""Checks a run's output: a folder apart from the inputs, with names valid on all file systems.
+"""Checks that a run's output is outside the inputs, and that names suit all file systems.
 
-These checks run before any file is made. The next run would read a dataset among its inputs as
-input, and a clean-up could delete inputs in the dataset's folder.
+These checks run before any file is made. The next run would read a dataset that is among its
+inputs, and a clean-up could delete inputs in the dataset's folder.
 """
 
 import glob
@@ -27,7 +27,7 @@ from shards.storage.files import size_if_there
 from shards.storage.remote import AnyPath, RemotePath
 
 _SCHEMES = {"s3a": "s3", "gcs": "gs"}
-"""Other names of protocols, with the usual names."""
+"""The usual names of protocols, by their alternative names."""
 
 _ENDINGS = (
     *(".arrow", ".bin", ".html", ".idx", ".json", ".parquet", ".tmp"),
@@ -38,7 +38,7 @@ _ENDINGS = (
 """Endings of the names of all files in an output, including files in .work and unfinished files."""
 
 _Parts = tuple[Sequence[str], Sequence[str]]
-"""The parts of an input's path: those without wildcards, then those from the first wildcard on."""
+"""The parts of an input's path before the first part with a wildcard, and the remaining parts."""
 
 
 def check_output(options: Options, spec: CorpusSpec) -> None:
@@ -91,7 +91,7 @@ def check_apart(spec: str, output: AnyPath) -> None:
         output: The folder of the output.
 
     Raises:
-        UserError: One of them is, or is inside, the other.
+        UserError: The input and the output are the same, or one contains the other.
     """
     if is_hub_dataset(spec):
         return
@@ -120,7 +120,7 @@ def _real(path: Path) -> Path:
 
 
 def _check_parts(parts: _Parts, place: Sequence[str], spec: str, output: AnyPath) -> None:
-    """Check that the parts of an input's path and an output's path are apart."""
+    """Check by the parts of their paths that neither an input nor the output contains the other."""
     fixed, pattern = parts
     if tuple(fixed[: len(place)]) == tuple(place):
         raise _input_inside(spec, output)

@@ -35,7 +35,7 @@ def check_ready(options: Options, *, corpus: str) -> None:
 
     Raises:
         UserError: The engine does not answer; the output is not a folder, cannot be written, or has
-            a dataset of another corpus; or the file of a model or list is missing.
+            a dataset of a different corpus; or the file of a model or list is missing.
     """
     check_engine(options.beam_args)
     _check_output(options, corpus)
@@ -77,7 +77,7 @@ def _is_there(path: Path) -> bool:
 
 
 def _named_files(options: Options) -> Iterator[tuple[str, str]]:
-    """Yield the files of models and lists, each with a text about its flag."""
+    """Yield the files of models and lists, each with a description of its flag."""
     if options.lid_model:
         yield options.lid_model, f"--lid-model names fastText's lid.176.bin or .ftz, from {_LID}"
     for name in options.decontaminate:

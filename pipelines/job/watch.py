@@ -50,13 +50,14 @@ SCAN_PAUSE_FACTOR = 20
 """The pause between two scans is at least this many times as long as the last scan took."""
 
 LONGEST_PAUSE = 60.0
-"""The maximum seconds between two attempts, or between two messages, while a problem persists."""
+"""The maximum number of seconds between two attempts, or between two messages, while a problem
+persists."""
 
 SHOWN_EVERY = 10.0
-"""The minimum seconds between two lines of progress."""
+"""The minimum number of seconds between two lines of progress."""
 
 AHEAD_BYTES = 256 << 20
-"""The bytes of waiting files from which files are processed before their generation is due."""
+"""The total bytes of waiting files at which they are processed before their generation is due."""
 
 _LOG = logging.getLogger("corpusmill")
 
@@ -159,7 +160,7 @@ class Watch:
             corpus: The corpus whose command this is.
             corpora: The corpus of each source.
             inputs: The inputs that files arrive in.
-            unmatched: As for `Arrivals`.
+            unmatched: As in `Arrivals`.
         """
         self._corpus = corpus
         self._corpora = corpora
@@ -174,9 +175,9 @@ class Watch:
         """The files of the dataset; None if they must be read from the manifest again."""
         self._totals = WatchTotals()
         self._scan_pause = SCAN_SECONDS
-        """Seconds until the next scan."""
+        """The number of seconds until the next scan."""
         self._pause = 0.0
-        """Seconds until the next attempt, while a problem persists."""
+        """The number of seconds until the next attempt, while a problem persists."""
         self._warned_at = self._shown = -LONGEST_PAUSE
         self._line = ""
 
