@@ -1,4 +1,4 @@
-"""An attempt of a worker process at an item, which knows where earlier attempts died.
+"""A worker process's attempt at an item; the attempt knows where earlier attempts died.
 
 The pool (workers.py) counts deaths in memory, and passes to each new attempt at an item the places
 where earlier attempts died. A function that processes many files reports each file as its place, so
@@ -26,13 +26,13 @@ class Attempt:
         self._deaths, self._send = deaths, send
 
     def report_place(self, place: str) -> None:
-        """Report the place that the item works on from now on, in case this process dies there."""
+        """Report the part of the item that is processed next, in case this process dies there."""
         if self._send:
             self._send(place)
 
     @property
     def deaths(self) -> tuple[str, ...]:
-        """The places where earlier attempts died: the place that each named, or the item."""
+        """The place where each earlier attempt died; the item, if the attempt reported no place."""
         return self._deaths
 
 

@@ -47,7 +47,7 @@ from grpc import RpcError as RpcError
 def without_cells() -> Iterator[None]:
     """Keep cell numbers of a notebook out of the labels of a pipeline.
 
-    To add cell numbers, Beam imports its DataFrames, which fails with pandas 3.
+    To add the cell numbers, Beam imports its DataFrames, and this import fails with pandas 3.
     """
     names = vars(apache_beam.pipeline)
     altered = names["alter_label_if_ipython"]

@@ -1,4 +1,4 @@
-"""Flags for engines other than this machine's own workers, and checks before a run starts on them.
+"""Flags for engines other than this machine's own workers, and checks before a run on an engine.
 
 The user's flags go to Beam unchanged. For Flink and Spark, missing flags are added.
 """
@@ -30,14 +30,15 @@ _CACHED_MILLIS = 60_000
 
 
 def runner_name(flags: Sequence[str]) -> str:
-    """Return the name of the runner that the flags select, without its module; "" for none."""
+    """Return the name of the runner in the flags, without its module; "" if there is none."""
     return (PipelineOptions([*flags]).view_as(StandardOptions).runner or "").rpartition(".")[2]
 
 
 def with_defaults(flags: Sequence[str]) -> list[str]:
     """Return the flags, plus the flags that a job with several stages needs on Flink and Spark.
 
-    `environment_cache_millis`: Without it, Spark starts new Python workers for every step.
+    `environment_cache_millis`: If this flag is missing, Spark starts new Python workers for every
+    step.
 
     `execution_mode_for_batch`: In Flink's pipelined mode one process does nearly all items of a
     stage, since the stage's plan hands them out before any other process is waiting.

@@ -6,7 +6,7 @@ from pipelines.execute import beam
 
 
 class RecordBatchCoder(beam.Coder):
-    """Encodes a batch as an Arrow IPC stream, schema first.
+    """Encodes a batch as an Arrow IPC stream, which begins with the schema.
 
     The same batch always gives the same bytes. Equal batches may still differ in the bytes under
     their nulls, so batches cannot be keys.
@@ -21,7 +21,7 @@ class RecordBatchCoder(beam.Coder):
         return encoded
 
     def decode(self, encoded: bytes) -> pa.RecordBatch:
-        """Return the batch of a stream; its columns point into the given bytes."""
+        """Return the batch of a stream; the batch's columns point into `encoded`."""
         with pa.ipc.open_stream(encoded) as reader:
             return reader.read_next_batch()
 

@@ -1,4 +1,4 @@
-"""Counts from the record of a finished item, with readable names.
+"""Reads counts from the record of a finished item, and gives them readable names.
 
 This module handles the items of all stages, so it reads records as JSON. A count has the same name
 in every stage, and equals the figure in report.json. Engines show the counts as Beam counters; the
@@ -22,12 +22,12 @@ _OF_COMPARISON = {
 
 
 def counter_name(stage: str, count: str) -> str:
-    """Return the name of a count on an engine's page; after the first stage, with its stage."""
+    """Return the name of a count on an engine's page; it includes any stage other than `map`."""
     return count if stage == "map" else f"{stage}: {count}"
 
 
 def item_counts(stage: str, record: Mapping[str, Any]) -> Counter[str]:
-    """Return the counts in the record of an item; reasons that occur nowhere have no count."""
+    """Return the counts in the record of an item; reasons that do not occur have no count."""
     counts = Counter(items=1)
     if stage == "map":
         segments = record["segments"]

@@ -1,4 +1,4 @@
-"""Handles flags for Beam, without loading Beam where possible: that takes a second of CPU."""
+"""Handles flags for Beam; loads Beam, which takes a second of CPU, only if necessary."""
 
 from collections.abc import Sequence
 
@@ -7,7 +7,7 @@ from shards.commands.command import Parser, log_errors
 from shards.commands.spelling import nearest
 
 _CERTAIN = 0.8
-"""The similarity to one of our flags above which a flag without underscores cannot be Beam's."""
+"""The similarity to a command's flag above which a flag without underscores cannot be Beam's."""
 
 _OWN_RUNNERS = ("DirectRunner", "FnApiRunner")
 _THIS_MACHINE = {
@@ -15,11 +15,11 @@ _THIS_MACHINE = {
     *((f"{RUNNER}={name}",) for name in _OWN_RUNNERS),
     *((RUNNER, name) for name in _OWN_RUNNERS),
 }
-"""The flags whose meaning is clear without Beam."""
+"""The lists of flags whose meaning is clear even if Beam is not loaded."""
 
 
 ON_COMMAND_LINE = "after --, as in: -- --checkpointing_interval=5000"
-"""The place on a command line of flags that only the runner knows, for messages."""
+"""The place on a command line where flags that only the runner knows belong, for messages."""
 
 
 def refuse_unknown(parser: Parser, words: Sequence[str], *, place: str) -> None:
@@ -28,7 +28,7 @@ def refuse_unknown(parser: Parser, words: Sequence[str], *, place: str) -> None:
     Args:
         parser: The parser of the command.
         words: The words of the command line that the parser does not know.
-        place: The place of flags that only the runner knows, for the message.
+        place: The place where flags that only the runner knows belong, for the message.
 
     Raises:
         UserError: There are unknown flags.
@@ -49,7 +49,7 @@ def refuse_unknown(parser: Parser, words: Sequence[str], *, place: str) -> None:
 
 
 def _is_certain(flag: str, parser: Parser) -> bool:
-    """Return whether an unknown flag of a command certainly is not one of Beam's."""
+    """Return whether a flag that a command does not know is certainly not a flag of Beam."""
     if parser.is_foreign(flag):
         return True
     near = nearest(flag, parser.flags, most=1, likeness=_CERTAIN)

@@ -1,8 +1,9 @@
 """Stores the values that the parts of one job share, by name, in this process or in files.
 
-A job's plans, items and commit run in the driver with the DirectRunner, and in any worker of an
-engine. These values are too large for the job's graph, which only contains the work folder and the
-job's identifier. In the driver the values stay in memory; elsewhere they are files of .work/job/ID.
+A job's plans, items and commit run in the driver if the runner is the DirectRunner, and in any
+workers of an engine. The values that they share are too large for the job's graph, which contains
+only the work folder and the job's identifier. In the driver the values stay in memory; elsewhere
+they are files of .work/job/ID.
 """
 
 import pickle

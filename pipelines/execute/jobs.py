@@ -13,7 +13,7 @@ from pipelines.execute.cluster import runner_name
 _ODD = re.compile(r"[^\w.+-]+")
 _NOT_DATAFLOW = re.compile(r"[^a-z0-9]+")
 _MAX_DATAFLOW = 40
-"""The maximum length of a name without the number that follows; Dataflow allows 63 characters."""
+"""The maximum length of a name before the number that ends it; Dataflow allows 63 characters."""
 
 
 def named_options(flags: Sequence[str], dataset: str) -> PipelineOptions:
@@ -47,7 +47,7 @@ def named_runner(options: PipelineOptions) -> PipelineRunner | None:
 
 
 class _Prism(beam.PrismRunner):
-    """Prism's runner; Beam's own passes the name as Flink expects it, and names every job `job`."""
+    """A runner for Prism that passes on the job's name; Beam's own runner names every job `job`."""
 
     def create_job_service_handle(self, job_service: Any, options: PipelineOptions) -> Any:
         """Return Beam's client of a job service, changed to send the job's name."""

@@ -1,7 +1,7 @@
-"""Python workers of an engine that are children of the driver: environment LOOPBACK.
+"""Runs an engine's Python workers as children of the driver, for the environment LOOPBACK.
 
-Beam's own LOOPBACK runs them as threads of the driver, which share its interpreter, or as processes
-that print tracebacks on its terminal whenever an engine hangs up at the end of a job.
+Beam's own LOOPBACK runs workers as threads of the driver, which share its interpreter, or as
+processes that print tracebacks on its terminal whenever an engine hangs up at the end of a job.
 """
 
 import logging
@@ -20,7 +20,7 @@ _RUNNERS = ("FlinkRunner", "PortableRunner", "SparkRunner")
 
 
 def with_loopback_workers(flags: Sequence[str], *, runner: str) -> list[str]:
-    """Return flags with which an engine requests workers from this process, if they say LOOPBACK.
+    """Return flags that make an engine request workers from this process, if `flags` say LOOPBACK.
 
     Args:
         flags: Beam's flags.
@@ -39,7 +39,7 @@ def _pool() -> tuple[str, Any]:
 
 
 class _Pool(beam.worker_pool_main.BeamFnExternalWorkerPoolServicer):
-    """Starts workers as processes of this Python, with the command below."""
+    """Starts workers as processes of this Python interpreter, with the command below."""
 
     def StartWorker(self, start_worker_request: Any, _: Any) -> Any:
         """Start one worker process."""

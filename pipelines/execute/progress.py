@@ -21,7 +21,7 @@ PAUSE_FACTOR = 20
 """The pause between two polls is at least this many times as long as the last poll took."""
 
 _POLL_SECONDS = 0.3
-"""Seconds between two polls of a job on an engine."""
+"""The minimum number of seconds between two polls of a job on an engine."""
 
 
 class StageProgress:

@@ -38,7 +38,7 @@ def finished_record(record_type: type[RecordType], path: AnyPath) -> RecordType 
 
 
 def complete_files(output: AnyPath, entries: Iterable[ShardEntry | TableEntry]) -> bool:
-    """Return whether files below `output` still have their checksums; their contents are read."""
+    """Read files below `output`, and return whether their contents match their checksums."""
     written: list[tuple[AnyPath, FileEntry]] = []
     for entry in entries:
         if isinstance(entry, TableEntry):

@@ -36,7 +36,7 @@ _TYPES: dict[str, type[UserError]] = {"UserError": UserError, "DamageError": Dam
 
 
 def local_run(store: JobStore) -> LocalRun | None:
-    """Return the run of a job in this process; None on an engine."""
+    """Return the run of a job in this process; None if an engine runs the job."""
     local: LocalRun | None = store.get(_LOCAL) if store.is_local else None
     return local
 
@@ -125,7 +125,7 @@ def _run_on_engine(pipeline: beam.Pipeline) -> None:
 
 @contextmanager
 def _ctrl_c_kept(local: LocalRun) -> Iterator[None]:
-    """Keep a Ctrl-C in the block as the error, because Beam turns it into a RuntimeError."""
+    """Record a Ctrl-C in the block as the job's error; Beam would turn it into a RuntimeError."""
     before = signal.getsignal(signal.SIGINT)
     if before is not signal.default_int_handler:  # a watch handles Ctrl-C in its own way
         yield
@@ -143,7 +143,7 @@ def _ctrl_c_kept(local: LocalRun) -> Iterator[None]:
 
 
 def _one_line(error: BaseException, characters: int) -> str:
-    """Return an error's text on one line of at most `characters`, without its middle.
+    """Return an error's text on one line of at most `characters`; a longer text loses its middle.
 
     An engine wraps the text of a failed item in its own text, frame by frame: the start names the
     failed step, and the end gives the cause.

@@ -47,8 +47,8 @@ class Runner:
     ) -> _Result:
         """Return function(argument), called on this machine in a process that also runs items.
 
-        The process is a worker if there are any, otherwise this process. So items reuse the models
-        that the function loads, and run with the library versions that it checks.
+        The process is a worker if there are workers, otherwise this process. So items reuse the
+        models that the function loads, and run with the library versions that it checks.
 
         Args:
             function: A function of a module, not a nested one.
@@ -111,7 +111,8 @@ def silence_beam() -> None:
 def preserve_log_level() -> Iterator[None]:
     """Restore the level of Beam's log after the block, because a run silences the log.
 
-    If no log is configured, Beam would configure one in its own format.
+    If no log is configured, Python's handler of last resort is used in the block, because Beam
+    would configure a log in its own format.
     """
     log = logging.getLogger("apache_beam")
     level, unset = log.level, not logging.root.handlers
@@ -126,8 +127,8 @@ def preserve_log_level() -> Iterator[None]:
 
 
 def _is_for_people(record: logging.LogRecord) -> bool:
-    """Return whether a message is neither a job's, which Beam repeats, nor Prism's.
+    """Return whether a message comes neither from a job, as Beam repeats it, nor from Prism.
 
-    Their errors are reported as the error of the job.
+    The errors of jobs and of Prism are reported as the error of the job.
     """
     return record.module != "portable_runner" and record.name != "PrismRunner"

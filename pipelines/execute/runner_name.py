@@ -7,7 +7,7 @@ RUNNER = "--runner"
 
 
 def with_runner_spelled(words: Sequence[str], names: Sequence[str]) -> list[str]:
-    """Return flags with the runner's name in the case that `names` has, if it is one of them."""
+    """Return flags with the runner's name in the case that it has in `names`, if it is there."""
     spelled = {name.casefold(): name for name in names}
     respelled = [*words]
     for at, (before, word) in enumerate(pairwise(["", *words])):

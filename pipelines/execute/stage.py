@@ -68,7 +68,7 @@ class PlannedItem:
     """The index of the item in its stage."""
     item: Any
     has_record: bool
-    """Whether the item had a record when it was listed, possibly from an earlier job."""
+    """Whether the item had a record when it was listed, possibly that of an earlier job."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +233,7 @@ class LazyPlan(Generic[Result]):
         self._results: list[Result] = []
 
     def stage(self, name: str) -> Stage:
-        """Return the stage with a name; if the plan has no such stage, a stage without items."""
+        """Return the stage with this name; if the plan has none, return a stage without items."""
         at = self._order.index(name)
         while not self._results and (self._stage is None or self._place(self._stage) < at):
             self._continue()

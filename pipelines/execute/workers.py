@@ -1,4 +1,4 @@
-"""Worker processes on this machine; if one dies, another one repeats its item.
+"""Worker processes on this machine; if a process dies, a new process repeats its item.
 
 Beam's own multi-processing ends or hangs when the first worker dies, and assigns items in advance.
 Here each worker is a child process that runs an item and then gets the next one. If a child dies,
@@ -44,14 +44,14 @@ _Result = TypeVar("_Result")
 
 
 def num_workers(requested: int, *, work_bytes: int) -> int:
-    """Return how many worker processes to start; 0 runs the items in this process.
+    """Return how many worker processes to start; if it is 0, items run in this process.
 
     Starting a worker takes as long as processing some megabytes of text, so small inputs get few or
     no workers.
 
     Args:
         requested: The value of --workers; 0 leaves the choice to this function.
-        work_bytes: The bytes of input to process.
+        work_bytes: The number of bytes of input to process.
     """
     cores = len(os.sched_getaffinity(0))
     return requested or min(cores, work_bytes // (8 << 20))
@@ -112,7 +112,7 @@ class Workers:
         Raises:
             UserError: An item raised it.
             UserError: MAX_DEATHS children died at an item.
-            RuntimeError: An item raised another error; the message is its traceback.
+            RuntimeError: An item raised a different error; the message is the traceback.
         """
         self._finish([_Call(self.run, (payload, item), item) for item in items])
 
@@ -123,7 +123,7 @@ class Workers:
 
         Raises:
             UserError: The function raised it, or MAX_DEATHS children died while calling it.
-            RuntimeError: The function raised another error; the message is its traceback.
+            RuntimeError: The function raised a different error; the message is the traceback.
         """
         call = _Call(_with_warnings, (function, argument), "the beginning of the run")
         self._finish([call])

@@ -18,7 +18,7 @@ _ENDS = (0.2, 0.5, 1.0)
 _STEP = 10
 """The number of cells of which the last tick of a linear axis is a multiple."""
 _APART = 0.08
-"""The gap between an axis and the separate place, as a share of the axis: room for two ticks."""
+"""The gap between an axis and the separate place, as a share of the axis; two ticks fit in it."""
 
 _MAX_OUTSIDE = 0.01
 """The maximum share of documents with values above 1 for which the axis ends at 1."""
@@ -53,7 +53,7 @@ def axis_of(counts: Mapping[float, int], bounds: Iterable[float]) -> Axis:
 
 
 def _linear(end: float, counts: Mapping[float, int], *, beside: bool) -> Axis:
-    """Return an axis of shares from 0 to `end`, which gets its own cell if a value equals it."""
+    """Return an axis of shares from 0 to `end`; `end` gets its own cell if a value equals `end`."""
     own = round(end * PER_UNIT) + (1 if end in counts else 0)
     cells = own + (_outside(own) if beside else 0)
 
@@ -85,7 +85,7 @@ def _logarithmic(values: Iterable[float], *, beside: bool) -> Axis:
 
 
 def _outside(own: int) -> int:
-    """Return the number of cells for the separate place and the gap, given those of the axis."""
+    """Return the number of cells for the separate place and the gap of an axis of `own` cells."""
     return 2 + round(_APART * own)
 
 

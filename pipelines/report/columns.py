@@ -1,4 +1,4 @@
-"""Tables of text for a terminal."""
+"""Formats tables of text for a terminal."""
 
 import unicodedata
 from collections.abc import Iterator, Sequence
@@ -25,7 +25,7 @@ def cut(text: str, room: int) -> str:
 
 
 def table(rows: Sequence[Sequence[str]], *, left: Sequence[int] = (0,)) -> Iterator[str]:
-    """Yield rows with aligned columns: those in `left` to the left, all others to the right."""
+    """Yield rows as lines, with the columns in `left` aligned left and the rest aligned right."""
     widths = [max(map(width, column)) for column in zip(*rows, strict=True)]
     for row in rows:
         cells = []

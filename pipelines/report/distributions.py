@@ -52,7 +52,7 @@ class Distribution:
 def distributions(
     report: Mapping[str, Any], options: Mapping[str, Any]
 ) -> dict[str, list[Distribution]]:
-    """Return the distributions by source; the first key, "", is all sources together.
+    """Return the distributions by source; the first key, "", stands for all sources.
 
     Args:
         report: The content of report.json.

@@ -1,4 +1,4 @@
-"""Figures and texts as the page shows them."""
+"""Formats figures and texts for the page."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,29 +10,29 @@ _DUMP_BYTES, _DUMP_WIDTH = 64, 16
 
 
 def whole(number: float) -> str:
-    """Return a whole number: 1,234."""
+    """Return a number rounded to a whole number, such as 1,234."""
     return f"{round(number):,}"
 
 
 def short(number: float) -> str:
-    """Return a number with three digits, or all digits before the point: 0.0123, 65.8, 1,234."""
+    """Return a number with three digits, or all digits before the point: 0.0123 or 1,234."""
     if abs(number) >= 100 or number == 0:  # noqa: PLR2004  three figures before the point
         return f"{number:,.0f}"
     return f"{number:.3g}" if abs(number) >= 0.001 else f"{number:.1e}"  # noqa: PLR2004  else zeros
 
 
 def byte_size(num_bytes: float) -> str:
-    """Return a number of bytes with a decimal unit: 310 kB, 1.21 GB."""
+    """Return a number of bytes with a decimal unit, such as 310 kB or 1.21 GB."""
     return _scaled(num_bytes, _SIZES)
 
 
 def amount(number: float) -> str:
-    """Return a number with three digits: 65.8 thousand, 1.2 trillion."""
+    """Return a number with three digits and a word, such as 65.8 thousand or 1.2 trillion."""
     return _scaled(number, _COUNTS)
 
 
 def chinese_amount(number: float) -> str:
-    """Return a number with three digits and a Chinese unit: 6.58 万, 1.2 万亿."""
+    """Return a number with three digits and a Chinese unit, such as 6.58 万 or 1.2 万亿."""
     power = 0
     while round(number, 1) >= _TEN_THOUSAND and power < len(_CHINESE_COUNTS) - 1:
         number, power = number / _TEN_THOUSAND, power + 1
@@ -40,7 +40,7 @@ def chinese_amount(number: float) -> str:
 
 
 def tick(number: float) -> str:
-    """Return a short form of a number for a tick of an axis: 0.5, 20, 1k, 3M."""
+    """Return a short form of a number for a tick of an axis, such as 0.5, 20, 1k or 3M."""
     return _scaled(number, ("", "k", "M", "G", "T", "P")).removesuffix(".0")
 
 
@@ -52,7 +52,7 @@ def _scaled(number: float, units: Sequence[str]) -> str:
 
 
 def percent(part: float, of: float) -> str:
-    """Return a share in per cent: 95.9 %, < 0.01 %; a dash if the whole is 0."""
+    """Return a share in per cent, such as 95.9 % or < 0.01 %; a dash if the whole is 0."""
     if not of:
         return "–"
     percent = 100 * part / of
@@ -62,7 +62,7 @@ def percent(part: float, of: float) -> str:
 
 
 def duration(hours: float) -> str:
-    """Return a number of hours with a suitable unit: 34 s, 12 min, 5.2 h, 41 days."""
+    """Return a number of hours with a suitable unit, such as 34 s, 12 min, 5.2 h or 41 days."""
     for unit, in_hours, least in (("days", 24, 48), ("h", 1, 1), ("min", 1 / 60, 1 / 60)):
         if hours >= least:
             return f"{short(hours / in_hours)} {unit}"

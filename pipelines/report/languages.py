@@ -10,7 +10,8 @@ _LABEL = re.compile(r"([a-z]{2,3})(?:[_-]([A-Za-z]{2,4}))?")
 def language_tag(label: str | None) -> str:
     """Return the HTML `lang` (BCP 47) for a label of a language model; "" if it is not a language.
 
-    Browsers choose fonts by it: Chinese and Japanese share characters with different shapes.
+    Browsers choose fonts by `lang`, because Chinese and Japanese share characters whose shapes
+    differ.
     """
     match = _LABEL.fullmatch(label or "")
     return "-".join(filter(None, (plain_code(match[1]), match[2]))) if match else ""

@@ -1,4 +1,4 @@
-"""The page about a run: one file without scripts, picture files or requests.
+"""Makes the page about a run, one file that needs no scripts, picture files or requests.
 
 This package computes the content. templates/ determines how the page looks: page.html.j2, one
 template per section, named by the section's id, and report.css.
@@ -40,7 +40,7 @@ _FILTERS = (
 )
 
 _FOLDED = ("Subsets", "Unknown tokens", "Duplicates", "Wall time", "Inputs", "About")
-"""Sections that a click opens."""
+"""The sections that stay closed until a click opens them."""
 
 
 def page(
@@ -50,13 +50,13 @@ def page(
     *,
     corpus_size: int | None = None,
 ) -> str:
-    """Return the page as HTML, which only depends on the arguments.
+    """Return the page as HTML, which depends only on the arguments.
 
     Args:
         name: The dataset's folder, as the title shows it.
         manifest: The manifest of the dataset.
         report: The content of report.json.
-        corpus_size: Bytes of text to project to, in addition to the usual sizes.
+        corpus_size: A number of bytes of text to project to, in addition to the usual sizes.
 
     Raises:
         UserError: An older corpusmill wrote the report, which lacks figures that the page shows.

@@ -25,7 +25,7 @@ _MAX_NAMED = 12
 """The maximum number of characters for names of languages in the label of a line."""
 
 _CUT = 4
-"""A bar is cut off if it is this many times taller than the next one."""
+"""A bar is cut off if it is this many times taller than the tallest other bar of its side."""
 
 
 class Bound(NamedTuple):
@@ -39,7 +39,7 @@ class Bound(NamedTuple):
 
 
 class Summary(NamedTuple):
-    """A summary of the documents of a verdict: number, median and the range of 90 % of them."""
+    """The number of documents with a verdict, and the median and central 90 % of their values."""
 
     verdict: str
     rows: int
@@ -69,14 +69,14 @@ class Picture:
     base: float = 100.0
     """The distance of the base line from the top, in per cent."""
     bars: Mapping[str, Mapping[int, float]]
-    """The heights of bars by kind and cell; negative ones go downwards."""
+    """The heights of bars by kind and cell; negative heights go downwards."""
     labels: Sequence[Label] = ()
     ticks: Mapping[float, str]
     """The texts below the picture, by place."""
 
 
 def histogram(counts: Mapping[str, Histogram], bounds: Sequence[Bound]) -> Picture:
-    """Return a picture with kept documents upwards and dropped documents downwards.
+    """Return a picture with bars upwards for kept documents and downwards for dropped documents.
 
     The height of a bar is a share of the kept, or of the dropped, documents.
 
@@ -132,7 +132,7 @@ def summaries(counts: Mapping[str, Histogram]) -> Iterator[Summary]:
 
 
 def quantile(counts: Histogram, part: float) -> float:
-    """Return the value that about this part of the documents are below: the middle of its bin.
+    """Return the value below which about this part of the documents are: the middle of a bin.
 
     If every bin contains a whole number, the value is rounded to a whole number.
     """

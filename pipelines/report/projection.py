@@ -1,8 +1,8 @@
-"""The cost of a larger corpus, projected from a run: everything grows with the bytes of text.
+"""Projects the cost of a larger corpus from a run: everything grows with the bytes of text.
 
 The CPU time of `map` is measured per step. The CPU time of a later stage is its duration times the
-number of workers, which is more than it used. Near-duplicates are rarer in a small corpus than in a
-large one, so a larger corpus may keep fewer tokens than projected.
+number of workers, which is more than the stage used. Near-duplicates are rarer in a small corpus
+than in a large one, so a larger corpus may keep fewer tokens than projected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,8 @@ from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
 MAP = "map"
 
 MIN_TEXT_BYTES = 50_000_000
-"""The minimum of text to project from: with less, starting the stages takes as long as the work."""
+"""The minimum size of text to project from, in bytes. For less text, starting the stages takes as
+long as the work."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,9 +27,9 @@ class Costs:
     map_seconds: Mapping[str, float]
     """The CPU seconds of all sources by step of `map`."""
     later_seconds: float
-    """The maximum CPU seconds of the stages after `map`."""
+    """An upper bound on the CPU seconds of the stages after `map`."""
     file_bytes: float
-    """The bytes of the input files, compressed if they are."""
+    """The size of the input files as stored, compressed or not, in bytes."""
     tokens: int
     dataset_bytes: int
     """The bytes of the shards."""
@@ -91,8 +92,8 @@ def run_costs(
     Args:
         manifest: The manifest of the dataset.
         report: The report of the run.
-        source: The only source to count; costs that are known for all sources together are divided
-            by text. None for all sources.
+        source: The only source to count, or None for all sources. Costs that are known only for all
+            sources together are divided in proportion to text.
     """
     accounts = {
         name: account for name, account in report["accounting"].items() if source in (None, name)

@@ -17,7 +17,7 @@ class TextTotals:
 
 
 def sums(rows: Iterable[Mapping[str, Any]], verdict: str | None = None) -> TextTotals:
-    """Return the sums over rows of the funnel with one verdict, or over all rows."""
+    """Return the sums over the funnel's rows with `verdict`, or over all rows if it is None."""
     chosen = [row for row in rows if verdict in (None, row.get("verdict"))]
     return TextTotals(
         *(sum(row.get(name, 0) for row in chosen) for name in ("rows", "bytes", "tokens"))
@@ -25,12 +25,12 @@ def sums(rows: Iterable[Mapping[str, Any]], verdict: str | None = None) -> TextT
 
 
 def by_size(rows: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return rows of the funnel sorted by documents, the most first."""
+    """Return rows of the funnel sorted by number of documents, the largest number first."""
     return sorted(rows, key=lambda row: -row["rows"])
 
 
 def in_order(names: Iterable[str], order: Iterable[str]) -> list[str]:
-    """Return names in a given order; names that it lacks follow, sorted."""
+    """Return names in the order of `order`; names that `order` lacks follow, sorted."""
     ranks = {name: rank for rank, name in enumerate(order)}
     return sorted(names, key=lambda name: (ranks.get(name, len(ranks)), name))
 
@@ -62,7 +62,7 @@ def duplicates(counts: Mapping[str, Any], *path: str) -> Iterator[tuple[str, int
 
 
 def unknown_tokens(counts: Mapping[str, Mapping[str, Mapping[str, int]]]) -> list[dict[str, Any]]:
-    """Return the counts of tokens by source and language as rows, the most unknown ones first."""
+    """Return the counts of tokens by source and language as rows, most unknown tokens first."""
     rows = [
         {"source": source, "language": language, **of_language}
         for source, languages in counts.items()

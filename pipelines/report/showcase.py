@@ -1,4 +1,4 @@
-"""Chooses the documents that a report shows: a few of each source and reason, by order.
+"""Chooses the documents that a report shows: a few for each source and reason, by order.
 
 Examples are read segment by segment, so memory depends on the number of examples and not on the
 corpus. For documents that passed every step, the final audit rows have the verdict of dedup.
@@ -27,7 +27,7 @@ from shards.storage.remote import AnyPath
 from shards.tables import column, lookup, open_table
 
 MAX_SHOWN = 1000
-"""The maximum number of documents in a report; with many reasons there are fewer of each."""
+"""The maximum number of documents in a report; if there are many reasons, each has fewer."""
 
 MAX_CHARACTERS = 1_000_000
 """The maximum number of characters of texts in a report."""
@@ -184,7 +184,7 @@ def _shown(row: Row, quality: QualityRules) -> Row:
 
 
 def _broken_rules(row: Row, quality: QualityRules) -> Iterator[dict[str, Any]]:
-    """Yield the rules with the row's reason that the row breaks, with its figure."""
+    """Yield the rules that the row breaks and that give its reason, each with the row's figure."""
     for rule in quality.rules(row["language"]) if row["language"] else ():
         value = row[rule.metric]
         if rule.reason == row["reason"] and value is not None and _breaks(value, rule):
@@ -202,7 +202,7 @@ def _breaks(value: float, rule: Rule) -> bool:
 
 
 def trim(shown: Mapping[str, Mapping[str, list[Row]]]) -> dict[str, dict[str, list[Row]]]:
-    """Return fewer examples of each reason, and shorter texts, if there are too many in all."""
+    """Return the examples; if they exceed the limits, return fewer of them with shorter texts."""
     lists = [rows for reasons in shown.values() for rows in reasons.values()]
     most = PER_REASON
     while most > 1 and sum(len(rows[:most]) for rows in lists) > MAX_SHOWN:

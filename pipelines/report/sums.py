@@ -1,7 +1,7 @@
 """The figures of a run for its report: sums over the records of its items.
 
-They describe the run and are not part of the dataset. Lists of sources or groups only name the
-largest, so that report.json stays small.
+The figures describe the run and are not part of the dataset. Lists of sources or groups name only
+the largest, so that report.json stays small.
 """
 
 import math
@@ -28,7 +28,7 @@ MAX_NAME = 200
 """The maximum number of characters of a group's name in the report."""
 
 MAX_HISTOGRAMS = 12
-"""The number of sources with their own histograms; those of all others are added up."""
+"""The number of sources with their own histograms; those of all remaining sources are added up."""
 
 OTHERS = "(others)"
 """The name for all groups, or sources, that the report does not list separately."""
@@ -95,7 +95,7 @@ def _tallies(merged: Iterable[MergeRecord]) -> list[Tally]:
 def funnel(
     tallies: Iterable[Tally], *, judged: Collection[str] = (), filters: Collection[str] = ()
 ) -> list[dict[str, Any]]:
-    """Return the rows dropped at each stage for each reason, in the order of the stages.
+    """Return how much was dropped at each stage for each reason, in the order of the stages.
 
     The last row has the kept documents, with the stage "".
 
@@ -161,7 +161,7 @@ def _largest_groups(tallies: Iterable[Tally]) -> list[dict[str, Any]]:
 
 
 def _histograms(merged: Mapping[str, Sequence[MergeRecord]]) -> dict[str, Any]:
-    """Return the histograms by source; those of the smaller sources are added up."""
+    """Return the histograms by source; those of the smallest sources are added up."""
     rows = {
         source: sum(tally.rows for tally in _tallies(records)) for source, records in merged.items()
     }
@@ -190,7 +190,7 @@ def cpu_seconds(records: Iterable[ProcessRecord]) -> dict[str, dict[str, float]]
 
 
 def active_rules(quality: QualityRules) -> dict[str, list[dict[str, Any]]]:
-    """Return the rules that are on, by language ("*" for all languages not named)."""
+    """Return the rules that are on, by language ("*" for all languages that are not named)."""
     return {
         language: [
             {
@@ -207,7 +207,7 @@ def active_rules(quality: QualityRules) -> dict[str, list[dict[str, Any]]]:
 
 
 def machine() -> dict[str, Any]:
-    """Return the machine and the Python version, without which measured times mean little."""
+    """Return a description of the machine and its Python, on which measured times depend."""
     return {
         "host": platform.node(),
         "system": platform.platform(),

@@ -18,7 +18,7 @@ def write_page(output: AnyPath, manifest: Manifest, report: Mapping[str, Any]) -
 
 
 def shown_name(output: AnyPath) -> str:
-    """Return the last two folders of a dataset's path: build/wudao."""
+    """Return the last two folders of a dataset's path, such as build/wudao."""
     return "/".join(filter(None, (output.parent.name, output.name)))
 
 

@@ -1,1 +1,1 @@
-"""WriteDataset, which makes a dataset of the documents of a custom pipeline."""
+"""WriteDataset, which makes a dataset from the documents of a custom pipeline."""

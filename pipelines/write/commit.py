@@ -59,7 +59,7 @@ CORPUS = CorpusSpec(
     provenance=text_columns(),
     documents=_unread,
 )
-"""The corpus of datasets that custom pipelines make: it only has a name."""
+"""The corpus of datasets that custom pipelines make; no command reads it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -72,7 +72,7 @@ class PipelineResult:
 
     @classmethod
     def of(cls, records: Iterable[SegmentResult | SplitRecord]) -> "PipelineResult":
-        """Return the result made of records, whose order does not matter."""
+        """Return the result that consists of these records, in any order."""
         mixed = [*records]
         segments = [record for record in mixed if isinstance(record, SegmentResult)]
         splits = [record for record in mixed if isinstance(record, SplitRecord)]
@@ -102,8 +102,8 @@ def job_store(context: WriteContext) -> JobStore:
 def save_job(context: WriteContext, written: PipelineResult) -> None:
     """Save the job that makes the dataset from the result of a pipeline.
 
-    If an engine restarts the pipeline, the job that was saved first stays, or the dataset that it
-    made.
+    If an engine restarts the pipeline, the job that was saved first, or the dataset that this job
+    made, stays.
 
     Args:
         context: The shared values of the pipeline.
@@ -131,7 +131,7 @@ def save_job(context: WriteContext, written: PipelineResult) -> None:
 
 
 def clean_up(context: WriteContext) -> None:
-    """Delete the intermediate files of a pipeline whose dataset is complete, if not to be kept."""
+    """Delete the intermediate files of a finished pipeline, unless they are to be kept."""
     store = job_store(context)
     if context.options.keep_segments:
         store.forget()
@@ -144,8 +144,9 @@ def commit_pane(
 ) -> Manifest | None:
     """Make one generation from the rows of a pane; wait while another process commits.
 
-    A repeated attempt finds the generation of the first attempt. If it has other rows (after a
-    restart, late rows may be early ones), its new rows become a further generation.
+    A repeated attempt finds the generation of the first attempt. If the repeated attempt has
+    different rows (after a restart, rows that were late may be early), its new rows become a
+    further generation.
 
     Args:
         context: The shared values of the pipeline.
@@ -225,7 +226,7 @@ def check_grows(context: WriteContext) -> None:
     """Check that the output has no dataset, or one that windows can be added to.
 
     Raises:
-        UserError: The output has another dataset.
+        UserError: The output has a different dataset.
     """
     output = context.options.output
     base = read_current_manifest(output)
@@ -302,7 +303,7 @@ def check_new(options: Options) -> None:
 
 
 def _made_before(spec: JobSpec, records: Sequence[ProcessRecord]) -> Manifest | None:
-    """Return the manifest if an earlier attempt at the pipeline has written it."""
+    """Return the manifest that an earlier attempt at the pipeline wrote; None if there is none."""
     manifest = read_current_manifest(spec.job.options.output)
     if manifest is None or manifest.removals or manifest.corpus != spec.corpus.spec.name:
         return None
@@ -404,7 +405,7 @@ def _check_columns(written: Iterable[SegmentResult]) -> None:
 
 
 def _unlike(source: str, columns: dict[str, str], others: dict[str, str]) -> UserError:
-    """Return the error for documents of one source with other columns, or in another order."""
+    """Return the error for documents of one source whose columns differ, or differ in order."""
     documents, own = f"documents of the source {source!r}", "another `source`"
     if differing := columns.keys() ^ others.keys():
         return UserError(

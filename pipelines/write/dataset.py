@@ -58,7 +58,8 @@ class WriteDataset(BatchTransform):
     over the workers: FindDuplicates, WriteShards, CommitManifest (pipelines/pipeline.py).
 
     Windowed batches become a growing dataset: each pane of a window becomes a generation, one after
-    another. For each, the transform yields the dataset at that point, such as "build/news@3".
+    another. For each generation, the transform yields the dataset at that point, such as
+    "build/news@3".
     """
 
     def __init__(
@@ -209,13 +210,13 @@ def _clean_up(_: str, *, context: WriteContext) -> str:
 
 
 class CommitPanes(beam.DoFn):
-    """Makes a generation of the rows of each pane."""
+    """Makes a generation from the rows of each pane."""
 
     def __init__(self, context: WriteContext) -> None:
         self._context = context
 
     def start_bundle(self) -> None:
-        """Start without panes."""
+        """Start a bundle, which has no panes yet."""
         self._panes: list[tuple[WindowPane, Any, PipelineResult]] = []
 
     def process(
@@ -266,7 +267,7 @@ def _lateness(kept: PCollection[Any]) -> int:
 
 
 def _check_windows(kept: PCollection[Any]) -> None:
-    """Check that each row is in one pane, and that windows close at some time."""
+    """Check that each row is in only one pane, and that windows close at some time."""
     windowing = kept.windowing
     fires_once = isinstance(windowing.triggerfn, beam.DefaultTrigger) and not _lateness(kept)
     if windowing.accumulation_mode == beam.AccumulationMode.ACCUMULATING and not fires_once:

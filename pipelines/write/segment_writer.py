@@ -66,7 +66,7 @@ class WriteContext:
     run: str = field(default_factory=lambda: uuid.uuid4().hex[:24])
     """The identifier of the pipeline, for its job's store and the names of its segments."""
     lateness: int = 0
-    """The seconds that rows may arrive after the end of their window."""
+    """The maximum number of seconds by which rows may arrive after the end of their window."""
 
     @property
     def prefix(self) -> str:
@@ -83,7 +83,7 @@ class SegmentResult:
     digest: str
     """The sum, modulo 2**64, of a hash of each row; in hexadecimal digits."""
     columns: Columns
-    """The columns of its documents, empty without documents; the same for all of a source."""
+    """The columns of the segment's documents, equal for a whole source; empty if there are none."""
     begun: float = 0.0
     """When the first row arrived, in seconds since 1970."""
 
@@ -112,7 +112,7 @@ class WriteSegments(beam.DoFn):
             """A batch without rows, with the columns of kept rows."""
 
     def start_bundle(self) -> None:
-        """Start without segments."""
+        """Start a bundle, which has no open segments yet."""
         self._open: dict[tuple[Any, str, Columns], _Open] = {}
         self._written: list[tuple[Any, SegmentResult]] = []
 
@@ -238,8 +238,8 @@ _FOLLOWING = frozenset(
     {"position", "length", "ordinal", "order", "holdout", PATH.name}
     | {"text", "prompt", "tokens", UNKNOWN, "hash_high", "hash_low", "signature", RAW_HEAD.name}
 )
-"""Columns that the hash of a row leaves out: they follow from `order`, which is a hash of the
-identity, or from the tokens; `order` and tokens are hashed separately."""
+"""Columns that the hash of a row leaves out, because they follow from `order`, which is a hash of
+the identity, or from the tokens; `order` and tokens are hashed separately."""
 
 
 def _verdict(rows: pa.RecordBatch) -> FilterResult:
@@ -254,7 +254,7 @@ def _verdict(rows: pa.RecordBatch) -> FilterResult:
 
 
 def _whole(rows: pa.RecordBatch) -> pa.RecordBatch:
-    """Return rows with the columns of steps that the pipeline may lack."""
+    """Return rows with empty values in the columns of any steps that the pipeline left out."""
     missing = {
         "language": constant_column("", rows.num_rows),
         "score": pa.nulls(rows.num_rows, pa.float32()),

@@ -9,8 +9,8 @@ from pipelines.execute import beam
 from shards.errors import UserError
 
 KEPT_SECONDS = 3600
-"""The seconds that segments of closed windows are kept if no generation has used them, since a pane
-that Beam has already handed out may need them."""
+"""The seconds for which segments of closed windows are kept if no generation has used them, because
+a pane that Beam has already handed out may need them."""
 
 _TIMINGS = ("early", "on-time", "late", "on-time")
 """The timings by Beam's number; the last is UNKNOWN, which means that there is no trigger."""
@@ -63,11 +63,11 @@ class WindowPane:
 
 
 def lifetime(window: Any, lateness: int) -> str:
-    """Return a part of the names of a segment's files: the closing time of its window, and now.
+    """Return a part of a segment's file names: when its window closes, and the current time.
 
     Args:
         window: The window of the segment's rows.
-        lateness: The seconds that rows may arrive after the end of the window.
+        lateness: The maximum number of seconds from the end of the window to a row's arrival.
 
     Raises:
         UserError: The window has no usable time.
