@@ -1,6 +1,6 @@
 """The GLM trainer, which reads shards.
 
-The names listed here are public (docs/own.md); all others may change without notice. torch is
+The names listed here are public (docs/own.md); all other names may change without notice. torch is
 imported when the first of these names is used.
 """
 

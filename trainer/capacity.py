@@ -1,6 +1,7 @@
-"""Checks that the disk has room for a checkpoint, and the memory of a CPU room for the model.
+"""Checks that the disk has room for a checkpoint and that memory suffices to train on the CPU.
 
-Both figures are minimums: padding of the optimizer's tensors, activations and copies come on top.
+Both figures are minimums, which leave out the padding of the optimizer's tensors, activations and
+copies.
 """
 
 import shutil
@@ -12,9 +13,9 @@ from typing import Any
 from shards.errors import UserError
 
 _SAVED = 12
-"""Bytes per parameter in a checkpoint: the parameter in fp32, and AdamW's two moments."""
+"""Bytes per parameter in a checkpoint, for the parameter in fp32 and AdamW's two moments."""
 _MOMENTS = 8
-"""Bytes per parameter of AdamW's two moments."""
+"""Bytes that AdamW's two moments take per parameter."""
 _GB = 1e9
 _GROUPS = Path("/sys/fs/cgroup")
 _PROC = Path("/proc")
@@ -61,7 +62,7 @@ def check_memory(
         wide: whether the parameters are in fp32 rather than in 16 bits.
         here: the number of ranks on this machine.
         world: the number of all ranks.
-        free: the free bytes of memory; 0: not known.
+        free: the free bytes of memory; 0 if the number is not known.
 
     Raises:
         UserError: there is too little memory.
@@ -97,7 +98,8 @@ def free_memory(groups: Path = _GROUPS, proc: Path = _PROC) -> int:
     name = ""
     with suppress(OSError):
         name = (proc / "self/cgroup").read_text().strip().rpartition("::/")[2]
-    # In a container, the name may be that on the host, while the container's own group is the root.
+    # In a container, the name may be the one on the host, although the container's own group is the
+    # root there.
     for group in (groups / name, *(groups / name).parents):
         with suppress(OSError, ValueError):  # the root has no such files, and "max" means no limit
             limit = int((group / "memory.max").read_text())

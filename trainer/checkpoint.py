@@ -8,7 +8,7 @@ The list contains the size and crc32c of each file, and the state of the run. A 
 if there is a list and the files match it; a crash leaves a folder without a list. Only the
 existence of `latest` matters: it shows that a checkpoint was whole once, so that the run must not
 start over. A checkpoint saved while losses were not finite has a `bad_streak`; a run resumes from
-such a checkpoint only if it is named.
+such a checkpoint only if the user names it.
 """
 
 import logging
@@ -30,7 +30,7 @@ from trainer.torch_file import deepspeed_types, read_torch_file
 T = TypeVar("T")
 
 BAD_STREAK = "bad_streak"
-"""The key in a run's state for the number of consecutive losses that were not finite."""
+"""The key in a run's state for the number of bad steps in a row."""
 LATEST = "latest"
 """The file in a run's folder that names the last complete checkpoint."""
 _MAX_RANKS = 2**20
@@ -38,8 +38,8 @@ _STEP = re.compile(r"step-\d+")
 _LIST = "whole-00000.json"
 _UNFINISHED = " is unfinished"
 VERSION = 3
-"""The version of the list. Runs of earlier versions cannot resume: before 2 dropout masks were made
-in another way, and before 3 other options were recorded."""
+"""The version of the list. Runs of earlier versions cannot resume: before version 2 dropout masks
+were made in a different way, and before version 3 different options were recorded."""
 _log = logging.getLogger(__name__)
 
 
@@ -85,10 +85,10 @@ class Checkpoint(FileList):
         return self.folder.name
 
     def part(self, name: str, kind: type[T]) -> T:
-        """Return a part of the state, which is JSON of a dataclass.
+        """Return a part of the state, parsed from JSON to a dataclass.
 
         Raises:
-            DamageError: the part is missing, or has another form.
+            DamageError: the part is missing, or does not fit the dataclass.
         """
         try:
             return from_json(kind, self.state[name], where=name)
@@ -100,7 +100,7 @@ class Checkpoint(FileList):
 
     @property
     def bad_streak(self) -> int:
-        """The number of consecutive losses, up to or right after the save, that were not finite."""
+        """The number of bad steps in a row that ended with the save or began right after it."""
         streak = self.state.get(BAD_STREAK)
         return max(0, streak) if isinstance(streak, int) else 0
 
@@ -181,10 +181,11 @@ def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
 
 
 def usable_checkpoint(path: Path) -> Checkpoint | None:
-    """Return the result of `find_checkpoint` for a process that needs all of a checkpoint.
+    """Return the checkpoint that `find_checkpoint` finds for a single process, or None.
 
     Args:
-        path: the path of a run, of one of its checkpoints, or of anything else, which has none.
+        path: the path of a run, of one of its checkpoints, or of a file or folder without
+            checkpoints.
 
     Raises:
         UserError: each checkpoint is unfinished, damaged, or was saved while losses were not
@@ -198,7 +199,7 @@ def usable_checkpoint(path: Path) -> Checkpoint | None:
 
 
 def find_later_steps(root: Path, *, after: int) -> list[int]:
-    """Return the later steps whose folder has something to resume from, the last first."""
+    """Return the later steps, the last first, whose checkpoints are neither unfinished nor bad."""
     steps = sorted((step for step in steps_in(root) if step > after), reverse=True)
     found = zip(steps, _scan(root, steps), strict=True)
     return [step for step, seen in found if not _holds_nothing(seen)]
@@ -219,12 +220,12 @@ def _scan(root: Path, steps: Sequence[int]) -> "list[Checkpoint | str]":
 
 
 def _holds_nothing(seen: "Checkpoint | str") -> bool:
-    """Return whether a checkpoint was never finished or cannot be resumed from."""
+    """Return whether a checkpoint is unfinished or was saved while losses were not finite."""
     return seen.endswith(_UNFINISHED) if isinstance(seen, str) else seen.bad_streak > 0
 
 
 def read_checkpoint(folder: Path) -> "Checkpoint | str":
-    """Return the checkpoint in a folder, or the problem with it; only sizes are checked.
+    """Return the checkpoint in a folder, or the problem with it; only file sizes are checked.
 
     Raises:
         UserError: the folder or the size of a file in it cannot be read.
@@ -269,7 +270,7 @@ def _problem_of(seen: Checkpoint, *, named: Path | None, ranks: Ranks) -> str:
 
 
 def _find_damage(seen: Checkpoint, *, ranks: Ranks) -> str | None:
-    """Return the problem with a file in this rank's part of a checkpoint that has changed."""
+    """Return the problem with the first changed file in this rank's part, or None."""
     for name, entry in [*seen.files.items()][ranks.rank :: ranks.world]:
         path = seen.folder / name
         if size_if_there(path) != entry.bytes:

@@ -26,7 +26,7 @@ _STARTED = {
     "OMPI_COMM_WORLD_SIZE": "Open MPI's mpirun",
     "PMI_SIZE": "mpirun",
 }
-"""Variables with the number of started processes, and the program that sets each."""
+"""Environment variables with the number of started processes, and the program that sets each."""
 _NUMBERS = ("RANK", "LOCAL_RANK", "WORLD_SIZE", "MASTER_PORT")
 _MEETING = ("WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
 _SCRIPTS = (
@@ -50,7 +50,8 @@ class RankCommand(Command):
     def parser(cls, program: str) -> Parser:
         """Return the parser of the command."""
         parser = super().parser(program)
-        # DeepSpeed's launcher passes it to every process; the environment has the same value.
+        # DeepSpeed's launcher passes this flag to every process; the environment has the same
+        # value.
         parser.add_argument("--local_rank", "--local-rank", help=argparse.SUPPRESS)
         return parser
 
@@ -118,7 +119,7 @@ def _end(code: int) -> NoReturn:
 
 
 def with_recipe(words: Sequence[str], *, folder: Path, program: str) -> list[str]:
-    """Put the flags of its recipe before a command line, so that its other flags take precedence.
+    """Return a recipe's flags and then the rest of the command line, which takes precedence.
 
     Args:
         words: The command line.
@@ -149,7 +150,8 @@ def with_recipe(words: Sequence[str], *, folder: Path, program: str) -> list[str
 def check_launcher(environment: Mapping[str, str]) -> None:
     """Check that a launcher set all of its variables or none.
 
-    If only some are set, each process would train the whole run alone or wait for others forever.
+    If only some are set, each process would train the whole run alone or wait forever for other
+    processes.
 
     Raises:
         UserError: Variables are missing or not numbers; the message names them and the scripts that

@@ -27,7 +27,7 @@ def use_deterministic_kernels() -> None:
 
 
 def can_compile(*, stage: int, ranks: Ranks) -> bool:
-    """Return whether a run is compiled; all ranks call this, and compile if each of them can.
+    """Return whether a run is compiled, which each rank must support; all ranks call this.
 
     If not, the first rank reports why, except on a CPU, where compilation is not expected.
 
@@ -43,7 +43,7 @@ def can_compile(*, stage: int, ranks: Ranks) -> bool:
 
 
 def _problem(device: torch.device, *, stage: int) -> str | None:
-    """Return why a device does not compile; None if it does, "" if it is not a GPU."""
+    """Return why a device cannot compile; None if it can, "" if it is not a GPU."""
     if device.type != "cuda" or torch.version.cuda is None:
         return ""
     if stage > _MAX_STAGE:

@@ -2,8 +2,8 @@
 
 A default of None leaves the value to the DeepSpeed JSON or the model. FIXED options must stay the
 same when a run resumes. REPORTED options may change, and a line reports it. No flag is a prefix of
-a launcher's flags: the launcher's argparse would read it as its own flag even after the name of the
-script.
+a launcher's flags, because the launcher's argparse would read it as its own flag even after the
+name of the script.
 """
 
 import argparse
@@ -49,7 +49,7 @@ OPTIMIZER = "learning rate and optimizer"
 CHECKPOINTS = "checkpoints"
 VALIDATION = "validation, tasks and samples"
 LOG = "logging and failures"
-"""Titles in `--help`, in addition to those of a run's flags: DATA, END, BATCH."""
+"""Titles in `--help`, in addition to the titles DATA, END and BATCH of a run's flags."""
 EPOCH = "epoch"
 """The value of `save_every` and `eval_every` that means once per epoch."""
 RESUME_AUTO, RESUME_NONE = "auto", "none"
@@ -58,7 +58,7 @@ REPORTED: Mapping[str, bool] = {"reported": True}
 
 
 def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], float]:
-    """Return a function that parses a flag's text to a number and checks a condition.
+    """Return a function that parses a flag's text as a number and checks a condition.
 
     Args:
         meaning: The description of the number in messages: "a number above 0".
@@ -94,7 +94,7 @@ def run_folder(text: str) -> Path:
 
 
 def _or_epoch(steps: Callable[[str], int]) -> Callable[[str], int | str]:
-    """Return a function that parses a flag's text to a number of steps, or EPOCH."""
+    """Return a function that parses a flag's text as a number of steps or as EPOCH."""
 
     def read(text: str) -> int | str:
         return text if text == EPOCH else steps(text)
@@ -342,10 +342,10 @@ class TrainConfig(RunConfig, DataConfig):
         return config
 
     def _with_end(self) -> Self:
-        """Return the run with one epoch if no flag sets its end.
+        """Return the run, which ends after one epoch if no flag sets its end.
 
         Raises:
-            UserError: Several flags set it, or such data have no epochs.
+            UserError: Several flags set the end, or the flags for the data leave epochs undefined.
         """
         steps = self.steps if self.max_steps is None else self.max_steps
         ends = {"--max-steps": steps, "--max-tokens": self.max_tokens, "--epochs": self.epochs}

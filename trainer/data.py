@@ -40,7 +40,7 @@ class RunData:
     held_out: SequentialSampler | None
     """The validation windows to read; None if the data have none."""
     blanks: BlankInfilling | None
-    """Makes blanks; None: the objective is the next token."""
+    """Makes the blanks; None if the model predicts the next token."""
     isolate: bool
     """Whether the documents of a window are hidden from each other."""
     shape: ModelConfig
@@ -58,10 +58,11 @@ class RunData:
         return {"name": tokenizer.name, "sha256": tokenizer.sha256}
 
     def loader(self, size: int, ranks: Ranks) -> Loader:
-        """Return a loader of batches of a global size, from position 0.
+        """Return a loader of batches with this global size, which begins at position 0.
 
         Raises:
-            UserError: they cannot be divided among the ranks, or shards are missing here.
+            UserError: the batches cannot be divided among the ranks, or shards are missing on this
+                node.
         """
         pin_memory = ranks.device.type == "cuda"
         return Loader(self.sampler, pin_memory=pin_memory, **self._layout(size, ranks))
@@ -70,7 +71,8 @@ class RunData:
         """Check all batch sizes by making a loader of each.
 
         Raises:
-            UserError: samples cannot be divided among the ranks, or shards are missing here.
+            UserError: samples cannot be divided among the ranks, or shards are missing on this
+                node.
         """
         for batch in self.plan.batches:
             self.loader(batch.size, ranks)
@@ -89,7 +91,7 @@ class RunData:
             step = until
 
     def validation(self, size: int, ranks: Ranks) -> Iterator[Tensors]:
-        """Yield this rank's part of the validation windows, each once, `size` over all ranks."""
+        """Yield this rank's part of each batch of `size` validation windows, each window once."""
         if self.held_out is None:
             return
         for batch in read_once(self.held_out, **self._layout(size, ranks)):
@@ -106,7 +108,7 @@ class RunData:
         }
 
     def _complete(self, batch: Tensors) -> Tensors:
-        """Add the objectives and, if isolated, the documents, which a causal batch lacks."""
+        """Return a batch; a causal batch gets objectives and, if isolated, document numbers."""
         if self.blanks is not None:
             return batch
         objective = torch.full((len(batch["tokens"]),), CAUSAL_OBJECTIVE, dtype=torch.int8)
@@ -154,7 +156,7 @@ def open_data(config: TrainConfig, plan: SamplingPlan, shape: ModelConfig) -> Ru
 
 
 def blank_options(texts: Sequence[str]) -> BlankOptions:
-    """Parse texts like `bert_prob=0.5`; other options keep their defaults.
+    """Return the options that texts like `bert_prob=0.5` set; the rest keep their defaults.
 
     Raises:
         UserError: there is no such option, or its value is invalid.
@@ -209,11 +211,12 @@ def _check_window(plan: SamplingPlan, shape: ModelConfig, model: str) -> None:
 def _validation_streams(plan: SamplingPlan, sampler: Sampler) -> tuple[Stream, ...]:
     """Return the validation streams of a run's sources.
 
-    Switches add no streams, so that losses stay comparable.
+    Switches to newer data add no streams, so that losses stay comparable.
     """
     names = set(sampler.names)
     if plan.followed is not None:
-        # Not the streams of the first stage, which does not draw streams that are too small.
+        # The first stage's streams do not suffice: they lack the streams that are too small to
+        # draw.
         opened = open_mixture(plan.mixes[:1], stride=plan.window.stride).streams
         names &= {stream.name for stream in opened}
     candidates = (

@@ -43,10 +43,10 @@ _GLOBAL = "train_batch_size"
 _BATCHES = (_MICRO, _ACCUMULATION, _GLOBAL)
 _ZERO = "zero_optimization"
 _RECOMPUTING = "activation_checkpointing"
-"""A section that has no effect: --checkpoint-activations recomputes layers here."""
+"""A section that has no effect, because --checkpoint-activations recomputes layers here."""
 
 ZERO_3 = 3
-"""The ZeRO stage from which on no rank has the whole model."""
+"""The lowest ZeRO stage at which no rank has the whole model."""
 SECTIONS = ("optimizer", BF16, FP16, _ZERO)
 """The sections that the trainer reads; each is an object."""
 _KNOWN = (
@@ -113,7 +113,7 @@ def parse_settings(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
                 raise UserError(
                     f"{where}: {name} is {_shown(value)}; expected a whole number from 1 on."
                 )
-            settings[name] = int(value)  # it may be written 5e2
+            settings[name] = int(value)  # it may be written as 5e2
     for name in settings.get(_ZERO, {}).keys() & _FORMER:
         if settings[_ZERO].pop(name):
             settings[_ZERO][_FORMER[name]] = {"device": "cpu"}
@@ -121,7 +121,7 @@ def parse_settings(content: Mapping[str, Any], *, where: str) -> dict[str, Any]:
 
 
 def _is_known(name: str, value: Any, *, where: str) -> bool:
-    """Return whether a top-level key is passed to DeepSpeed; a key that is off may have any name.
+    """Return whether a key is passed to DeepSpeed; a section that is off may have any name.
 
     Raises:
         UserError: the key is not allowed here.
@@ -161,7 +161,7 @@ def stage_of(content: Mapping[str, Any]) -> int:
 
 
 def precision_of(content: Mapping[str, Any]) -> str | None:
-    """Return the precision that the file sets: bf16, fp16 or fp32; None if it sets none."""
+    """Return the precision in DeepSpeed's settings: bf16, fp16 or fp32; None if it is not set."""
     enabled = {
         name: content[name].get("enabled", False) for name in (BF16, FP16) if name in content
     }
@@ -192,7 +192,7 @@ def with_precision(
         supported: the precisions that the device supports, best first; auto takes the first.
 
     Raises:
-        UserError: the device or the ZeRO stage does not support it.
+        UserError: the device or the ZeRO stage does not support the precision.
     """
     stated = precision_of(content)
     choice = wanted or stated or AUTO
@@ -232,7 +232,8 @@ def micro_batch_of(
         world: the number of ranks.
 
     Raises:
-        UserError: a size is not a multiple of micro-batch x ranks, or the file contradicts it.
+        UserError: a size is not a multiple of micro-batch x ranks, or the settings contradict the
+            first size.
     """
     at_most = max(1, sizes[0] // (world * content.get(_ACCUMULATION, 1)))
     micro: int = wanted or content.get(_MICRO) or at_most
@@ -257,7 +258,7 @@ def micro_batch_of(
 
 
 def batch_size_of(content: Mapping[str, Any], micro: int | None, *, world: int) -> int | None:
-    """Return the global batch size that a file sets; None if it sets none."""
+    """Return the global batch size that DeepSpeed's settings set; None if they set none."""
     micro = micro or content.get(_MICRO)
     size: int | None = micro and micro * world * content.get(_ACCUMULATION, 1)
     return content.get(_GLOBAL) or size

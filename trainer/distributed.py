@@ -26,19 +26,19 @@ from trainer.deepspeed import BF16, FP16, FP32
 T = TypeVar("T")
 
 DTYPES = {BF16: torch.bfloat16, FP16: torch.float16, FP32: torch.float32}
-"""The types of torch by the names of precisions."""
+"""The types of torch, by the name of the precision."""
 
 _AMPERE = (8, 0)
 """The first CUDA capability that computes in bf16; older cards only emulate it, slowly."""
 
 
 _PATIENCE = 10.0
-"""Seconds that ranks wait for each other before they report it."""
+"""Seconds that a rank waits for the other ranks before it reports that."""
 _log = logging.getLogger(__name__)
 
 
 class CollectiveError(UserError):
-    """An error that all ranks know of and only the first one reports."""
+    """An error that all ranks know of and only the first rank reports."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,14 +53,15 @@ class Ranks:
 
     @classmethod
     def join(cls) -> "Ranks":
-        """Wait until all processes have found each other, and return this one."""
+        """Wait until all processes have found each other, and return this process as a rank."""
         _describe_single_process()
-        # Set only without an accelerator: it would force the CPU on a machine with a GPU.
+        # Set only if there is no accelerator: the variable would force the CPU on a machine with a
+        # GPU.
         if not torch.accelerator.is_available():
             os.environ.setdefault("DS_ACCELERATOR", "cpu")
-        # Raised inside DeepSpeed with torch 2.13 and later, once per rank.
+        # With torch 2.13 and later, DeepSpeed causes this warning once per rank.
         warnings.filterwarnings("ignore", r".*is deprecated", FutureWarning, "torch.distributed")
-        # A single process has one device, which DeepSpeed does not name to NCCL.
+        # DeepSpeed does not name the device to NCCL; a single process has only one.
         warnings.filterwarnings("ignore", r"barrier\(\): using the device", UserWarning)
         import deepspeed  # noqa: PLC0415 - reads DS_ACCELERATOR when it is imported
         from deepspeed.accelerator import get_accelerator  # noqa: PLC0415 - as above
@@ -85,7 +86,7 @@ class Ranks:
         return self.rank == 0
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
-        """Return the sum over all ranks of a small tensor, on the CPU."""
+        """Return, on the CPU, the sum of a small tensor over all ranks."""
         # Ascend's NPUs cannot reduce float64.
         is_wide = values.dtype == torch.float64 and self.device.type == "npu"
         total = values.to(self.device, torch.float32 if is_wide else values.dtype)
@@ -110,8 +111,8 @@ class Ranks:
         """Return the result of `work` on this rank if it succeeds on all ranks.
 
         Raises:
-            CollectiveError: `work` raised a UserError or OSError on some rank; raised on all, so
-                that none waits for others.
+            CollectiveError: `work` raised a UserError or OSError on some rank; raised on all ranks,
+                so that none waits for the rest.
         """
         result, problem = None, None
         try:
@@ -140,7 +141,7 @@ class Ranks:
 
 
 def describe_problems(problems: Sequence[str | None]) -> str:
-    """Join the problems of all ranks to one text without repetitions; empty if there are none."""
+    """Return the problems of all ranks as one text without repetitions; empty if there are none."""
     first_ranks: dict[str, int] = {}
     for rank, problem in enumerate(problems):
         if problem:
@@ -217,8 +218,8 @@ _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
 class Stop:
     """Records, within its `with` block, whether this process received a signal to stop.
 
-    Launchers pass signals on to one rank after another, some of them twice; so no signal ends a
-    process by itself, and the ranks agree on the step to stop at.
+    Launchers pass signals to one rank after the other, and some launchers pass them twice; so no
+    signal ends a process by itself, and the ranks agree on the step to stop at.
     """
 
     def __init__(self, ranks: Ranks) -> None:
@@ -261,5 +262,5 @@ class Stop:
         ).tolist()
         codes = [128 + number for number, count in zip(_SIGNALS, counts, strict=True) if count]
         if codes:
-            self._report()  # the signal may have reached only another rank
+            self._report()  # the signal may have reached only a different rank
         return max(codes, default=0)

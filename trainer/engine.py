@@ -1,13 +1,13 @@
 """Takes a step of training on a global batch with DeepSpeed's engine.
 
-The loss of a step is the sum over the tokens of the global batch divided by their number,
-independent of the split into ranks and micro-batches: the number is known before the first backward
-pass. DeepSpeed averages gradients over the ranks, so each rank's sum is first multiplied by the
-number of ranks.
+The loss of a step is the sum over the tokens of the global batch divided by their number. It does
+not depend on the split into ranks and micro-batches, because the number is known before the first
+backward pass. DeepSpeed averages gradients over the ranks, so each rank's sum is first multiplied
+by the number of ranks.
 
 Dropout is PyTorch's own. Its generator is seeded anew for each micro-batch, from (seed, step, rank,
-number of the micro-batch), so a run that resumes on as many ranks has the same masks, and no state
-of a generator has to be saved.
+number of the micro-batch), so a run that resumes on the same number of ranks has the same masks,
+and no state of a generator has to be saved.
 """
 
 import io
@@ -77,7 +77,8 @@ class DeepSpeedEngine:
         self._ranks = ranks
         self.stage = stage_of(deepspeed)
         self.scales_loss = scales_loss(deepspeed)
-        """Whether the loss scale of fp16 is dynamic, so that it skips steps until it fits."""
+        """Whether the loss scale of fp16 is dynamic, so that steps are skipped until the scale
+        fits."""
         self._vocab_size = model.config.vocab_size
         self.micro_batch = int(deepspeed["train_micro_batch_size_per_gpu"])
         # With bf16 and sums of gradients in fp32, DeepSpeed prints its memory usage.
@@ -93,7 +94,7 @@ class DeepSpeedEngine:
     def train_step(
         self, batch: Tensors, *, lr: float, seed: int, step: int, sources: Sequence[str]
     ) -> tuple[StepResult, LossTally]:
-        """Train on this rank's part of a global batch; return the result and this rank's tally.
+        """Train on this rank's part of a global batch; return the step's result and tally.
 
         Args:
             batch: one row per sample, on the CPU.
@@ -138,7 +139,7 @@ class DeepSpeedEngine:
     ) -> tuple[bool, float]:
         """Take a step: forward and backward of each micro-batch, then the update of the weights.
 
-        The result is whether the weights changed, and the norm of the gradients.
+        Return whether the weights changed, and the norm of the gradients.
 
         Args:
             parts: the micro-batches, equally many on every rank. Their losses are multiplied by the
@@ -160,10 +161,10 @@ class DeepSpeedEngine:
         return self._apply()
 
     def _apply(self) -> tuple[bool, float]:
-        """Update the weights if all gradients are finite; return whether so, and the norm.
+        """Update the weights if all gradients are finite; return whether they were, and their norm.
 
-        DeepSpeed's ZeRO optimizers skip such a step by themselves; plain AdamW, at stage 0, does
-        not.
+        DeepSpeed's ZeRO optimizers skip a step whose gradients are not finite by themselves; plain
+        AdamW, at stage 0, does not.
         """
         if self.stage == 0:
             gradients = [p.grad for p in self.wrapped.module.parameters() if p.grad is not None]
@@ -208,9 +209,9 @@ class DeepSpeedEngine:
         """Switch the model to evaluation within the block.
 
         Args:
-            eager: run nothing compiled, for rows of many widths, each of which would be compiled
-                anew. FlexAttention is then not used: uncompiled, it makes the full matrix of
-                scores.
+            eager: whether to run the model uncompiled, for rows of many widths, each of which would
+                be compiled anew. FlexAttention is then not used, because it makes the full matrix
+                of scores if it is not compiled.
         """
         self.wrapped.eval()
         try:
@@ -223,10 +224,10 @@ class DeepSpeedEngine:
             self.wrapped.train()
 
     def _to_device(self, part: Tensors) -> Tensors:
-        """Copy the model's inputs to the device asynchronously.
+        """Return the model's inputs, copied to the device asynchronously.
 
-        The indices of the tokens with loss are found here on the CPU; to find them on the GPU, the
-        CPU would have to wait for it.
+        The indices of the tokens with loss are found here on the CPU: if the GPU found them, the
+        CPU would have to wait for the GPU.
         """
         tensors = {name: part[name] for name in _MODEL_INPUTS if name in part}
         tensors["loss_indices"] = part["loss_mask"].reshape(-1).nonzero().squeeze(1)
@@ -249,8 +250,8 @@ class DeepSpeedEngine:
 
         Raises:
             UserError: the system does not allow a file to be read.
-            DamageError: The checkpoint does not fit the engine, or contains another step than its
-                file list states.
+            DamageError: The checkpoint does not fit the engine, or contains a different step from
+                the one in its file list.
         """
         groups = self.wrapped.optimizer.param_groups
         options = [{k: v for k, v in group.items() if k != "params"} for group in groups]
@@ -272,8 +273,8 @@ class DeepSpeedEngine:
     def _repair_optimizer(self, options: Sequence[Mapping[str, Any]]) -> None:
         """Undo what DeepSpeed 0.19.8 breaks when it loads a universal checkpoint at stage 3.
 
-        DeepSpeed gives all groups the weight decay of the first, and makes all states share one
-        tensor for the number of steps, which then advances once for each state.
+        DeepSpeed gives all groups the weight decay of the first group, and makes all states share
+        one tensor for the number of steps, which then advances once for each state.
         """
         optimizer = self.wrapped.optimizer
         for group, own in zip(optimizer.param_groups, options, strict=True):
@@ -285,8 +286,8 @@ class DeepSpeedEngine:
     def monitor(self, event: str, figures: Mapping[str, float], samples: int) -> None:
         """Pass figures to the monitors that DeepSpeed's JSON enables.
 
-        The names are those of DeepSpeed's documentation: Train/Samples/train_loss. DeepSpeed itself
-        writes the learning rate.
+        The names are those of DeepSpeed's documentation, such as Train/Samples/train_loss.
+        DeepSpeed itself writes the learning rate.
         """
         monitor = self.wrapped.monitor
         if not monitor.enabled:
@@ -303,7 +304,7 @@ class DeepSpeedEngine:
 def micro_batches(batch: Tensors, size: int) -> list[Tensors]:
     """Split a batch into parts of `size` rows, each cut after its last token with loss.
 
-    Tokens after the last one with loss in any row have no influence on the loss.
+    Columns after the last column that has a token with loss do not affect the loss.
 
     Args:
         batch: one row per sample.
@@ -337,7 +338,7 @@ def check_settings(deepspeed: Mapping[str, Any]) -> None:
 
     try:
         DeepSpeedConfig(dict(deepspeed))
-    except Exception as error:  # asserts, pydantic's errors, and plain ones
+    except Exception as error:  # assertions, pydantic's errors and plain exceptions
         raise UserError(
             f"DeepSpeed does not accept the settings in its JSON: {one_line(error)}. Correct the "
             "file."

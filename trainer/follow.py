@@ -75,13 +75,13 @@ class DatasetWatcher:
         return replace(self._opened, plan=plan)
 
     def poll(self, data: RunData, position: int, *, show: Callable[[str], None]) -> None:
-        """Decide whether the run reads newer manifests from a position on; do this only once.
+        """Decide, once per position, whether the run reads newer manifests from that position.
 
         Args:
             data: the data that the run reads up to the position.
             position: the number of samples before the next step.
-            show: shows a line on the terminal: the reason why newer manifests are not used, once
-                per reason.
+            show: a function that shows a line on the terminal; each reason why newer manifests are
+                not used is shown once.
         """
         if not self.config.follow or position <= (self.plan.followed or 0):
             return
@@ -145,7 +145,7 @@ def open_on_all_ranks(config: TrainConfig, plan: SamplingPlan, ranks: Ranks) -> 
 
 
 def _newest_complete(directory: str, number: int, lineage: str, share: NodeShare) -> int:
-    """Return the highest manifest number whose files are here, at least the current one.
+    """Return the highest manifest number whose files are on this node, at least the current one.
 
     Args:
         directory: the dataset.
@@ -154,7 +154,7 @@ def _newest_complete(directory: str, number: int, lineage: str, share: NodeShare
         share: the part of the files that this rank needs.
 
     Raises:
-        UserError: the manifest cannot be read, or has another lineage.
+        UserError: the manifest cannot be read, or has a different lineage.
     """
     path = any_path(directory)
     try:
@@ -228,7 +228,7 @@ def _resumed(given: SamplingPlan, saved: SamplingPlan, checkpoint: Checkpoint) -
 
 
 def _saved_plan(checkpoint: Checkpoint, ranks: Ranks) -> SamplingPlan:
-    """Return the plan recorded in a checkpoint, with later switches that its folder records."""
+    """Return the plan recorded in a checkpoint, with the later switches in the run's folder."""
     saved = ranks.run_on_all_ranks(lambda: checkpoint.part("run", SamplingPlan))
     path = checkpoint.folder.parent / NAME
     recorded = ranks.run_on_rank0(lambda: SamplingPlan.load(path) if path.is_file() else None)

@@ -26,7 +26,8 @@ def make_model(
 
     No rank ever holds the whole model in fp32, because the modules are made one after another. At
     ZeRO stage 3 each rank keeps only its part. At lower stages only the first rank has the values,
-    and DeepSpeed sends them to the others when it makes its engine. `make` is the model's class.
+    and DeepSpeed sends them to the other ranks when it makes its engine. `make` is the model's
+    class.
     """
     from deepspeed.runtime.zero import Init  # noqa: PLC0415 - reads DS_ACCELERATOR on import
 
@@ -49,8 +50,8 @@ def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, dr
         model: the model, whose modules draw their initial values in `reset_parameters`.
         device: the device that the parameters are moved to.
         dtype: the type of the parameters.
-        draws: whether to draw initial values. They are drawn on the CPU in fp32, for any device
-            and type.
+        draws: whether to draw initial values. They are drawn on the CPU in fp32, whatever the
+            device and type.
     """
     for module in model.modules():
         reset = getattr(module, "reset_parameters", None)

@@ -1,4 +1,4 @@
-"""Reads JSON files that people write: DeepSpeed settings, model shapes, items, prompts."""
+"""Reads JSON files that people write: DeepSpeed settings, model shapes, items and prompts."""
 
 import json
 import re
@@ -72,8 +72,8 @@ def _without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def is_file(path: Path) -> bool:
-    """Return whether a path is a file; any text is allowed, even one too long for a name."""
+    """Return whether a path is a file; any text is allowed, even if it is too long for a name."""
     try:
         return path.is_file()
-    except OSError:  # too long a name, for one
+    except OSError:  # such as a name that is too long
         return False

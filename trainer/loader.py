@@ -8,7 +8,7 @@
 
 The batches of a rank depend only on the sampler and on the position, the number of samples that all
 ranks together have consumed. `state_dict` returns the position, and `load_state_dict` continues
-from it, also on another number of ranks or with another batch size.
+from it, even if the number of ranks or the batch size is different.
 """
 
 import logging
@@ -41,11 +41,12 @@ Tensors = dict[str, torch.Tensor]
 _Integers = NDArray[np.int64]
 _T = TypeVar("_T")
 _DRAWN_AT_ONCE = 2048
-"""Samples drawn at once; drawing them hardly takes longer than drawing a single batch."""
+"""The number of samples drawn at once; drawing them hardly takes longer than drawing a single
+batch."""
 _FOREVER = 2**62
 """A number above any position."""
 _TOKENS_AT_ONCE = 1 << 19
-"""Tokens of all causal batches that are read at once: 4 MB as int64."""
+"""The number of tokens of all causal batches that are read at once, which take 4 MB as int64."""
 _TABLES = frozenset({"piece_windows", "piece_starts", "cu_seqlens"})
 """Tensors that do not have one row per sample."""
 
@@ -61,7 +62,7 @@ class Loader(IterableDataset[Tensors]):
         tokens         int64 [b, width]    the text; GLM: width is a multiple of 64, else L
         targets        int64 [b, width]    causal: the next tokens
         loss_mask      bool  [b, width]    tokens with loss (`shards.sampling.batch.Batch`)
-        lengths        int64 [b]           tokens of a row without its padding
+        lengths        int64 [b]           number of tokens of a row, not counting padding
         keys           int64 [b]           a hash of each sample and epoch, to seed randomness
         source         int64 [b]           number of the sampler's stream
         piece_windows  int64 [pieces]      GLM, or with boundaries: the row of each piece
@@ -71,15 +72,15 @@ class Loader(IterableDataset[Tensors]):
     With `blanks`, a batch has the tensors of a `GlmBatch` instead, and `keys`:
 
         tokens, targets, loss_mask         [b, n], n a multiple of 64
-        position_ids   int64 [b, 2, n]     positions, positions in a block
-        sep            int64 [b]           tokens that all tokens attend to
+        position_ids   int64 [b, 2, n]     positions, then block positions
+        sep            int64 [b]           number of tokens that all tokens attend to
         lengths, keys  int64 [b]           as above
         objective      int8  [b]           `trainer.blanks.objective.Objective`
         source         int64 [b]           as above
-        pieces         int64 [b, n]        document of each token, -1 in the padding; on request
+        pieces         int64 [b, n]        document of each token, -1 in the padding; if requested
 
     A loader does not need a `DataLoader`, but works in one with `batch_size=None`, whose workers
-    divide the batches among them in order.
+    divide the batches among themselves in order.
 
     Raises:
         UserError: the batch cannot be divided among the ranks, or the datasets' tokenizers differ;
@@ -91,7 +92,7 @@ class Loader(IterableDataset[Tensors]):
     """The sampler, which decides which window is at which position."""
     _: KW_ONLY
     batch_size: int
-    """The number of samples of all ranks together; a multiple of `world`."""
+    """The number of samples of a batch on all ranks together; a multiple of `world`."""
     rank: int = 0
     """The number of this process, from 0."""
     world: int = 1
@@ -106,8 +107,8 @@ class Loader(IterableDataset[Tensors]):
     steps: int | None = None
     """The number of batches of the whole run, from position 0; also returned by `len`."""
     ahead: int = 2
-    """The number of batches that a thread reads ahead; 0: no thread. In the workers of a
-    `DataLoader` there is no such thread, because they read ahead themselves."""
+    """The number of batches that a thread reads ahead; if it is 0, there is no thread. In the
+    workers of a `DataLoader` there is no such thread, because they read ahead themselves."""
 
     def __post_init__(self) -> None:
         self._check_layout()
@@ -125,7 +126,7 @@ class Loader(IterableDataset[Tensors]):
                     dataset, NodeShare(scatters=tuple(scatters), num_scatters=num_scatters)
                 )
             except DamageError:
-                # Where shards were placed on nodes, report a batch size that does not fit first.
+                # If shards were placed on nodes, first report a batch size that does not fit.
                 check_layout(self.batch_size, num_scatters, world=self.world, placed=True)
                 raise
         if note is not None and self.rank == 0:
@@ -152,7 +153,7 @@ class Loader(IterableDataset[Tensors]):
             position += 0 if self._state_has_offset else worker.id * self.batch_size
             self._state_has_offset = True
             step *= worker.num_workers
-        # Sending a slice to another process would send the whole array.
+        # Sending a slice to a different process would send the whole array.
         at_once = 1 if worker is not None else self._num_batches_at_once()
         blocks = self._read(position, step, at_once)
         if self.ahead and worker is None:
@@ -169,14 +170,14 @@ class Loader(IterableDataset[Tensors]):
 
     @property
     def _share(self) -> int:
-        """Rows of a batch."""
+        """The number of this rank's rows in a batch."""
         return self.batch_size // self.world
 
     def _num_batches_at_once(self) -> int:
-        """Return the number of batches to read at once: for small ones, calls outweigh copies.
+        """Return the number of batches to read at once; for small batches, calls outweigh copies.
 
         Rows of causal windows are equally wide, so batches can be slices of a larger batch. A GLM
-        batch is as wide as its own longest row.
+        batch is only as wide as its own longest row.
         """
         if self.boundaries or self.sampler.window.kind != "causal":
             return 1
@@ -247,9 +248,9 @@ def read_once(
     """Yield a rank's part of all windows, each window exactly once, for validation.
 
     The batches are like those of `Loader`. Every rank gets the same number of batches of
-    `batch_size / world` rows, so that no rank waits for one that has finished; the last rows may be
-    empty (length 0) and have no loss. A window has the same blanks each time, for any seed of the
-    run.
+    `batch_size / world` rows, so that no rank waits for a rank that has finished; the last rows may
+    be empty (length 0) and have no loss. A window has the same blanks each time, whatever the seed
+    of the run.
 
     Raises:
         ValueError: `world` does not divide `batch_size`.

@@ -44,9 +44,9 @@ _SHOWN: Mapping[str, str] = {
     "mfu": "{:.1%}",
     "tokens_per_second": "{:,.0f}",
 }
-"""The figures of an event shown on the terminal, in this order; the files have all of them."""
+"""The figures of an event shown on the terminal, in this order; the files have all figures."""
 _SHOWN_IF_ANY = {"skipped"}
-"""Those of `_SHOWN` that are shown only above 0."""
+"""The figures of `_SHOWN` that are shown only if they are not 0."""
 _NAMES: Mapping[str, str] = {
     "grad_norm": "grad norm",
     "ms_per_step": "ms/step",
@@ -74,11 +74,12 @@ class RunLog:
         """Open the log.
 
         Args:
-            folder: the run's folder; None: write no files.
+            folder: the run's folder; None to write no files.
             step: the step after which the run resumes; events of later steps are moved away.
             steps: the number of steps of the whole run.
             show: whether to write to the terminal as well.
-            monitor: called with the figures of each event that has a number of samples.
+            monitor: a function that is called with the figures of each event that has a number of
+                samples.
         """
         self._steps = steps
         self._monitor = monitor
@@ -117,7 +118,7 @@ class RunLog:
             event: TRAIN, VALIDATION and so on.
             step: the step after which the figures were measured.
             figures: the figures by name.
-            samples: the number of samples up to the step; None: the monitors get nothing.
+            samples: the number of samples up to the step; None to pass nothing to the monitors.
             line: the line to show on the terminal instead of the figures.
         """
         # JSON has no NaN and no infinity.
@@ -151,15 +152,15 @@ class RunLog:
         try:
             with disk_errors_explained(self._path):
                 left = memoryview(f"{json_text(event)}\n".encode())
-                while left:  # on a disk that fills up a part is written before the error comes
+                while left:  # if the disk fills up, a part is written before the error
                     left = left[self._file.write(left) :]
         except UserError as error:
             self._problem = error
 
     def check(self) -> None:
-        """Raise the error of log.jsonl, if it could not be written.
+        """Raise the error of log.jsonl if the file could not be written.
 
-        Only the first rank has the file, and all ranks must end: call this in
+        Only the first rank has the file, but all ranks must end, so this is to be called in
         `Ranks.run_on_all_ranks`.
 
         Raises:
@@ -177,7 +178,7 @@ class RunLog:
                 print_message(text)
 
     def close(self) -> None:
-        """Close files and progress bar."""
+        """Close the files and the progress bar."""
         if self._board is not None:
             self._board.write(lambda writer: writer.close())
         for output in (self._file, self._bar):

@@ -1,4 +1,4 @@
-"""Measures a run: loss by source and objective, speed, model FLOPs utilization (MFU)."""
+"""Measures a run: loss by source and objective, speed, and model FLOPs utilization (MFU)."""
 
 import math
 import re
@@ -27,7 +27,7 @@ class LossTally:
     sources: tuple[str, ...]
     """The names of the sources; the figures of equal names are merged."""
     sums: NDArray[np.float64]
-    """[sources, objectives, 3]: loss in nats, correct tokens, tokens with loss."""
+    """[sources, objectives, 3]: loss in nats, correct tokens, and tokens with loss."""
 
     @classmethod
     def empty(cls, sources: Sequence[str]) -> "LossTally":
@@ -41,7 +41,7 @@ class LossTally:
         return LossTally(tuple(sources), wider)
 
     def plus(self, batch: Mapping[str, torch.Tensor], sums: LossSums) -> "LossTally":
-        """Return this tally with the samples of a batch added; waits for the device."""
+        """Return this tally with the samples of a batch added; this waits for the device."""
         columns = torch.stack([column.detach().double() for column in sums]).cpu().numpy()
         source = batch["source"].cpu().numpy().astype(np.int64)
         objective = batch["objective"].cpu().numpy().astype(np.int64)
@@ -64,11 +64,11 @@ class LossTally:
 
     @property
     def loss(self) -> float:
-        """The mean loss in nats per token; 0 without tokens."""
+        """The mean loss in nats per token; 0 if there are no tokens."""
         return float(self.sums[..., _LOSS].sum() / max(1, self.num_targets))
 
     def figures(self) -> dict[str, float]:
-        """Return loss and accuracy: in total and, if there are several, by source and objective."""
+        """Return loss and accuracy, in total and by source and objective if there are several."""
         named_sums = {"": self.sums}
         by_objective = {f"/{name}": self.sums[:, [i]] for i, name in enumerate(OBJECTIVES)}
         by_source = {
@@ -98,7 +98,7 @@ class StepResult:
     """The result of a step, the same on every rank."""
 
     loss: float
-    """The loss of the global batch in nats; 0 without tokens with loss."""
+    """The loss of the global batch in nats; 0 if no token has a loss."""
     num_tokens: int
     """The number of tokens of the global batch without padding."""
     num_samples: int
@@ -198,7 +198,7 @@ def peak_flops(device_name: str, dtype: torch.dtype) -> float | None:
 
 
 def peak_flops_of(ranks: Ranks, precision: str) -> float | None:
-    """Return the peak FLOP/s of the devices of all ranks together, None if it is not known."""
+    """Return the peak FLOP/s of the devices of all ranks together; None if it is not known."""
     if ranks.device.type != "cuda":
         return None
     name = torch.cuda.get_device_name(ranks.device)

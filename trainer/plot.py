@@ -74,7 +74,7 @@ def draw(folders: Sequence[Path], output: Path) -> None:
     with disk_errors_explained(output):
         try:
             figure.savefig(output, dpi=120)
-        except ValueError as error:  # of the ending
+        except ValueError as error:  # the ending is not supported
             raise UserError(f"--output {output}: {error}. Give a .png, .svg or .pdf.") from error
     pyplot.close(figure)
 

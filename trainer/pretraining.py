@@ -84,7 +84,7 @@ class PretrainTask(TrainingTask):
         return self.data.plan.position_of(step)
 
     def before_step(self, step: int, log: RunLog, *, at_checkpoint: bool) -> None:
-        """Open the data of the step after `step`; newer data are read only from a checkpoint on."""
+        """Open the data of the step after `step`; newer data are taken only at a checkpoint."""
         if at_checkpoint:
             self.watcher.poll(self.data, self.position(step), show=log.show)
         plan = self.watcher.plan_before(self.position(step + 1))
@@ -125,7 +125,7 @@ class PretrainTask(TrainingTask):
         """Return whether something is due after a step; everything is due after the last step.
 
         Args:
-            every: the number of steps between two times, 0 for never; or EPOCH.
+            every: the number of steps from one time to the next, or 0 for never, or EPOCH.
             step: the last step taken.
         """
         if every == EPOCH:
@@ -168,7 +168,7 @@ class PretrainTask(TrainingTask):
         ]
 
     def _epochs(self) -> str:
-        """Return text on the size of an epoch; empty if no option depends on it."""
+        """Return text about the size of an epoch; empty if no option depends on it."""
         if self.config.epochs is not None:
             epochs = self.config.epochs
             ends = "one epoch" if epochs == 1 else f"{epochs:g} epochs"
@@ -202,17 +202,17 @@ def evaluate(
     ranks: Ranks,
     stop: Callable[[], int] = lambda: 0,
 ) -> LossTally | None:
-    """Return the tally of the validation windows; None if there are none, or if stopped.
+    """Return the tally of the validation windows; None if there are none, or if the run stops.
 
     The windows and their blanks are the same each time, and each window is counted once.
 
     Args:
-        forward_eval: computes the losses of a batch of windows without gradients.
+        forward_eval: a function that computes the losses of a batch of windows without gradients.
         data: the data with the windows.
         at_once: the number of windows that a rank computes at once.
         ranks: the ranks, which all call this; each computes its part.
-        stop: called after each batch, with the same result on all ranks; if the result is not 0,
-            this returns None.
+        stop: a function that is called after each batch, with the same result on all ranks; if the
+            result is not 0, this returns None.
     """
     if data.held_out is None:
         return None
@@ -238,7 +238,8 @@ def open_task(
     Args:
         config: the configuration of the run.
         ranks: the ranks of the run.
-        load_weights: loads the weights of --init-from; None without the flag.
+        load_weights: a function that loads the weights of --init-from; None if the flag is not
+            given.
 
     Raises:
         UserError: the options, the data, the model, the ranks or the checkpoints do not fit
@@ -306,7 +307,7 @@ def _epoch(plan: SamplingPlan) -> int:
     drawn = {name for name, weight in mixture.stages[0].weights.items() if weight}
     streams = [stream for stream in mixture.streams if stream.name in drawn]
     if not streams:
-        return 0  # opening the data says what is wrong
+        return 0  # opening the data reports the problem
     cells = ScatterPartitions(streams, num_scatters=1, stride=first.window.stride)
     return sum(cells.windows_of_streams)
 
@@ -318,13 +319,14 @@ def train(
     load_weights: LoadWeights | None,
     make_hooks: Callable[[PretrainTask, Stop], Sequence[Hook]],
 ) -> int:
-    """Train and return the exit code: 0, or that of the signal that stopped it.
+    """Train and return the exit code: 0, or the code of the signal that stopped the run.
 
     Args:
         config: the configuration of the run.
         ranks: the ranks of the run.
-        load_weights: loads the weights of --init-from; None without the flag.
-        make_hooks: makes the hooks, which run after some steps; all ranks call it.
+        load_weights: a function that loads the weights of --init-from; None if the flag is not
+            given.
+        make_hooks: a function that makes the hooks, which run after some steps; all ranks call it.
     """
 
     def start() -> PretrainTask:

@@ -37,7 +37,7 @@ def find_resume_point(
         config: the configuration of the run.
         ranks: the ranks of the run, which all call this.
         parts: the parts of the state that only checkpoints of this command have, and their types;
-            a.b is a nested part, and a whole number must be 0 or more.
+            a.b names a nested part, and a whole number must be 0 or more.
     """
     checkpoint = _find_checkpoint(config, ranks)
     if checkpoint is None:
@@ -54,8 +54,8 @@ def _check_state(checkpoint: Checkpoint, parts: Mapping[str, type]) -> None:
     """Check that a checkpoint was saved by this command and version, and that its state is valid.
 
     Raises:
-        UserError: another command or version saved it.
-        DamageError: a part of the state is missing or has another type.
+        UserError: a different command or version saved the checkpoint.
+        DamageError: a part of the state is missing or has the wrong type.
     """
     folder, state = checkpoint.folder, checkpoint.state
     whose = "an earlier version of corpusmill" if checkpoint.version != VERSION else ""
@@ -109,7 +109,7 @@ def _find_newest(folder: Path, ranks: Ranks) -> Checkpoint | None:
     """Return the newest checkpoint of a run; None if no checkpoint was ever completed.
 
     Raises:
-        CollectiveError: a checkpoint was completed, and none can be used any more.
+        CollectiveError: a checkpoint was completed, but none can be used any more.
     """
     problem = f"{folder} contains no checkpoint"
     is_saved = ranks.run_on_rank0((folder / LATEST).exists)
@@ -130,7 +130,7 @@ def _find_newest(folder: Path, ranks: Ranks) -> Checkpoint | None:
 
 
 def _check_no_later_steps(folder: Path, *, resumed: Checkpoint | None) -> None:
-    """Check that --save contains no checkpoints of later steps, which belong to another run."""
+    """Check that --save contains no checkpoints of later steps, which belong to a different run."""
     is_own = resumed is not None and resumed.folder.parent.samefile(folder)
     last = resumed.step if resumed is not None and is_own else -1
     if steps := find_later_steps(folder, after=last):
@@ -167,10 +167,10 @@ def _flag_shown(name: str) -> str:
 
 
 def differences(before: Any, now: Any, name: str = "") -> list[tuple[str, Any, Any]]:
-    """Return the leaves in which two JSON values differ: name, earlier value, current value."""
+    """Return the leaves in which two JSON values differ: name, earlier value and current value."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         return [] if before == now else [(name, before, now)]
-    if before.keys() == now.keys() == {"name", "sha256"} and before != now:  # of a tokenizer
+    if before.keys() == now.keys() == {"name", "sha256"} and before != now:  # a tokenizer
         # A checkpoint that somebody has edited may contain anything.
         both = ((str(each["name"]), str(each["sha256"])) for each in (before, now))
         return [(name, *distinct_labels(*both))]

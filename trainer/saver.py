@@ -1,12 +1,12 @@
 """Saves a run: the ranks write their files, agree that all are written, and write the list last.
 
 A crash at any moment before the list is written costs only this checkpoint. Older checkpoints are
-removed when it is complete and a later step was good: until then nobody knows whether its weights
-can be used.
+removed when the new one is complete and a later step was good, because until then nobody knows
+whether the new weights can be used.
 
-DeepSpeed's own writer leaves truncated files, so ours replaces it. DeepSpeed calls it on each rank
-between collectives, so it raises no errors: the other ranks would wait forever for a rank with a
-full disk. It keeps the errors until the ranks collect them together.
+DeepSpeed's own writer leaves truncated files, so ours replaces it. DeepSpeed calls our writer on
+each rank between collectives, so it raises no errors, because the other ranks would wait forever
+for a rank with a full disk. Our writer keeps the errors until the ranks collect them together.
 """
 
 import errno
@@ -54,12 +54,13 @@ def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], 
     this.
 
     Args:
-        folder: the folder of --save; None: the run is not saved.
+        folder: the folder of --save; None if the run is not saved.
         ranks: the ranks of the run.
-        start: opens the run. If it raises a UserError, a folder that was made for it is removed.
+        start: a function that opens the run. If it raises a UserError, a folder that was made for
+            the run is removed.
 
     Raises:
-        CollectiveError: another run writes to the folder, or not all ranks see the same folder.
+        CollectiveError: a different run writes to the folder, or not all ranks see the same folder.
     """
     if folder is None:
         yield start()
@@ -73,7 +74,7 @@ def run_folder_locked(folder: Path | None, ranks: Ranks, *, start: Callable[[], 
             started = start()
         except UserError:
             if not was_there:
-                with suppress(OSError):  # another run uses it, or it is already removed
+                with suppress(OSError):  # a different run uses it, or it is already removed
                     (folder / LOCK).unlink(missing_ok=True)
                     folder.rmdir()
             raise
@@ -90,7 +91,7 @@ def _lock(folder: Path, lock: ExitStack) -> None:
 
 
 def _owner(folder: Path) -> str | None:
-    """Return the text of a folder's lock, which names the process that holds it; None without."""
+    """Return the text of a folder's lock, which names its holder; None if there is no lock."""
     try:
         return (folder / LOCK).read_text("utf-8")
     except OSError:
@@ -101,7 +102,7 @@ def _check_shared(folder: Path, owner: str | None) -> None:
     """Check that this rank sees the folder that the first rank has locked.
 
     Raises:
-        UserError: this rank sees another folder.
+        UserError: this rank sees a different folder.
     """
     if _owner(folder) != owner:
         raise UserError(
@@ -128,8 +129,8 @@ class CheckpointSaver:
         self._last: int | None = None
         """The step saved last; None once older checkpoints have been pruned."""
         engine.checkpoint_engine.save = self._write
-        # DeepSpeed would copy scripts next to the files: the disk may be full, and these scripts
-        # run code that files name.
+        # DeepSpeed would copy scripts next to the files, but the disk may be full, and these
+        # scripts run code that files name.
         engine._copy_recovery_script = lambda *_: None
 
     def save(self, *, step: int, state: Mapping[str, Any]) -> None:
@@ -160,7 +161,7 @@ class CheckpointSaver:
         self._last = step
 
     def prune(self) -> None:
-        """Remove checkpoints that are older than those to keep; call this after a good step.
+        """Remove checkpoints that are older than the ones to keep; to be called after a good step.
 
         Only complete checkpoints without a bad streak count as kept. Folders of later steps, which
         are unfinished or damaged and from before the run went back to an earlier step, stay until
@@ -185,10 +186,10 @@ class CheckpointSaver:
         self._ranks.run_on_rank0(remove)
 
     def update_state(self, step: int, changes: Mapping[str, Any]) -> None:
-        """Change the state in the checkpoint of a step, if it exists; its files stay.
+        """Change the state in the checkpoint of a step, if there is one; the files stay.
 
-        The checkpoint stays complete at any moment. Saving it again would first remove it, and it
-        may be the only one.
+        The checkpoint stays complete at any moment. Saving the checkpoint again would first remove
+        it, and it may be the only checkpoint.
 
         Args:
             step: the step of the checkpoint.
@@ -258,7 +259,7 @@ def _remove(folder: Path) -> None:
 
 @contextmanager
 def _explained(folder: Path) -> Iterator[None]:
-    """Explain errors of writing a checkpoint: which one was not saved, and how the run resumes.
+    """Explain an error of writing a checkpoint: name the checkpoint, and say how the run resumes.
 
     Raises:
         UserError: the disk is full, or files cannot be written.

@@ -9,7 +9,7 @@ r"""The learning rate of a step: a warm-up, then a decay to a share of the peak.
        0 +--|------------|------------- step
             warmup       decay
 
-The rate depends only on the number of the step, so a checkpoint records no state of it.
+The rate depends only on the number of the step, so a checkpoint records no state of the schedule.
 """
 
 import math
@@ -55,7 +55,7 @@ class Schedule:
             )
 
     def rate(self, step: int) -> float:
-        """Return the rate of a step; steps count from 1, so the rate of the first one is not 0.
+        """Return the rate of a step; steps count from 1, so the rate of the first step is not 0.
 
         The values equal those of THUDM/GLM (learning_rates.py) after the same number of steps,
         except that a linear decay stops at its floor, while the reference continues to negative

@@ -32,7 +32,7 @@ class TextTokenizer:
 
         Args:
             spec: the tokenizer, as for `--tokenizer` of the pipelines: sentencepiece:FILE,
-                tiktoken:NAME, hf:FILE.
+                tiktoken:NAME or hf:FILE.
             tokenizer: the tokenizer if it is already loaded; `spec` is then only its name.
 
         Raises:
@@ -83,7 +83,7 @@ class TextTokenizer:
         return pieces
 
     def transformers_json(self) -> str | None:
-        """Return the `tokenizer.json` for transformers; None if it cannot be expressed there."""
+        """Return the `tokenizer.json` for transformers; None if no such file can express it."""
         return self._tokenizer.transformers_json()
 
     def encode(self, text: str) -> list[int]:

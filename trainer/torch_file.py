@@ -25,7 +25,7 @@ _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ON
 _OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOOLONG)
 """errno of each OSError that a damaged file can cause, such as an impossible offset or name."""
 _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
-"""Parts of the text of the RuntimeError that gloo raises when another rank is gone or late."""
+"""Parts of the text of the RuntimeError that gloo raises when a different rank is gone or late."""
 _NAMED = re.compile(r"GLOBAL (\S+) (?:was not|whose module)")
 """The name in torch's error about a type that it refuses."""
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
@@ -38,7 +38,7 @@ _MAX_SHOWN = 300
 def weights_only(types: Sequence[Any]) -> Iterator[None]:
     """Restrict every torch.load of this process, with any arguments, to a list of types.
 
-    Processes that this one starts inherit the environment, but not the types.
+    Processes that this process starts inherit the environment, but not the types.
 
     Args:
         types: the types allowed in addition to tensors and plain values, as for
@@ -97,7 +97,8 @@ def _is_legacy(path: Path) -> bool:
 def explain_damage(path: Path, problem: str, advice: str) -> Iterator[None]:
     """Explain errors of reading damaged files; torch and DeepSpeed may raise almost any type.
 
-    Errors that are not about the files pass unchanged: a lack of memory, a rank that is gone.
+    Errors that are not about the files pass unchanged, such as a lack of memory or a rank that is
+    gone.
 
     Args:
         path: the file or folder that is read.

@@ -1,4 +1,4 @@
-"""The command `python -m trainer.train`: a run that learns a dataset.
+"""The command `python -m trainer.train`: trains a model on a dataset.
 
 python -m trainer.train --data build/wudao --model tiny --batch-size 16 --max-steps 100
 deepspeed --module trainer.train …        torchrun --nproc-per-node 8 -m trainer.train …

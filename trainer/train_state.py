@@ -1,6 +1,6 @@
 """Makes the state of a run before its first step: its engine and its schedule.
 
-All ranks together refuse here whatever does not fit.
+If anything does not fit, all ranks refuse it together here.
 """
 
 import logging
@@ -33,7 +33,7 @@ from trainer.schedule import Schedule
 from trainer.universal import convert, needs_conversion, remove_converted
 
 LoadWeights = Callable[[GLM], None]
-"""Loads the initial weights of a run into a model of `make_model`; all ranks call it."""
+"""Loads the initial weights of a run into a model that `make_model` made; all ranks call this."""
 _log = logging.getLogger(__name__)
 
 
@@ -47,7 +47,7 @@ class RunSpec:
     make: Callable[..., GLM] = GLM
     """Makes a model from its shape."""
     load_weights: LoadWeights | None
-    """Loads the initial weights; None: they are drawn at random."""
+    """Loads the initial weights; None if they are drawn at random."""
     batch_sizes: Sequence[int]
     """The global batch sizes, in the order in which they are used."""
     steps: int
@@ -74,20 +74,20 @@ class TrainState:
     steps: int
     """The last step of the run."""
     bad_losses: int
-    """The number of bad steps so far: those whose loss or gradients were not finite."""
+    """The number of bad steps so far, whose loss or gradients were not finite."""
     resumes_in_place: bool
-    """Whether the run resumes from a checkpoint in its own folder, that of `step`."""
+    """Whether the run resumes from a checkpoint in its own folder, which is the one of `step`."""
     resume_fingerprint: Mapping[str, Any]
     """The `identity` and `options` that every checkpoint of the run records."""
 
     def describe_batch(self, size: int) -> str:
-        """Return text on how the ranks share a global batch of a size."""
+        """Return text about how the ranks share a global batch of a size."""
         micro, world = self.engine.micro_batch, self.ranks.world
         times = size // (micro * world)
         return f"batch {size:,} = micro-batch {micro} x accumulation {times} x {world} ranks"
 
     def describe_range(self, epochs: str) -> str:
-        """Return text on the first and last step of the run, its epochs, and where it is saved."""
+        """Return text about the run's first and last step, its epochs, and its folder."""
         begin = f"resumes after step {self.step:,}" if self.step else "starts from the beginning"
         folder = self.config.save
         saved = f"; it is saved to {folder}" if folder else "; it is not saved"
@@ -126,7 +126,7 @@ def init_train_state(
     Args:
         config: the configuration of the run.
         spec: the specification of the run.
-        checkpoint: the checkpoint to resume from; None: a new run.
+        checkpoint: the checkpoint to resume from; None for a new run.
         ranks: the ranks of the run.
 
     Raises:
@@ -199,7 +199,8 @@ def _check_resumed(
     """Check that a checkpoint belongs to a run, and report options that have changed since.
 
     Raises:
-        CollectiveError: the checkpoint belongs to another run; the message names the difference.
+        CollectiveError: the checkpoint belongs to a different run; the message names the
+            difference.
     """
     before = checkpoint.state
 

@@ -3,9 +3,9 @@
     take a step ─▶ evaluate when due ─▶ save when due ─▶ prepare the next step ─▶ …
 
 A `TrainingTask` decides how a step is taken and evaluated. There are two: `PretrainTask`
-(pretraining.py) trains on the windows of a dataset, `FinetuneTask` (finetune/task.py) on the items
-of a fine-tuning task. Both give micro-batches to the `DeepSpeedEngine` (engine.py), which calls the
-model (model/model.py) and updates its weights.
+(pretraining.py) trains on the windows of a dataset, and `FinetuneTask` (finetune/task.py) trains on
+the items of a fine-tuning task. Both give micro-batches to the `DeepSpeedEngine` (engine.py), which
+calls the model (model/model.py) and updates its weights.
 
     train.py ─▶ RankCommand.run (command.py) ─▶ hooks.train ─▶ pretraining.train
         ─▶ Trainer.run ─▶ PretrainTask.train_step ─▶ DeepSpeedEngine.train_step ─▶ GLM.forward
@@ -27,8 +27,8 @@ from trainer.saver import CheckpointSaver
 from trainer.train_state import TrainState
 
 _WARM_UP = 10
-"""The first steps after a start, which do not count for the speed of the run; in a start of fewer
-than twice as many steps, half of them."""
+"""The number of steps after a start that do not count for the speed of the run. If fewer than twice
+that number of steps remain, half of the remaining steps do not count."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,9 +36,10 @@ class Hook:
     """A function that a command adds to a run, and that runs after some of its steps."""
 
     every: int | str
-    """The number of steps between two calls, 0 for never; or EPOCH."""
+    """The number of steps from one call to the next, or 0 for never, or EPOCH."""
     run: Callable[[int, RunLog, Stop], None]
-    """Called with the number of the last step; all ranks call it."""
+    """A function of the number of the last step, the log and the signals to stop; all ranks call
+    it."""
 
 
 class TrainingTask(Protocol):
@@ -62,8 +63,8 @@ class TrainingTask(Protocol):
         Args:
             step: the last step taken.
             log: the log of the run.
-            at_checkpoint: whether the run begins or resumes after `step`, or a checkpoint was due:
-                then newer data may be read from the next step on.
+            at_checkpoint: whether the run begins or resumes after `step`, or a checkpoint was due;
+                if so, the next step may be the first to read newer data.
         """
         return
 
@@ -73,7 +74,7 @@ class TrainingTask(Protocol):
         Args:
             step: the last step taken.
             log: the log of the run.
-            stop: checked during the evaluation.
+            stop: the signals to stop, which are checked during the evaluation.
             bad_streak: the number of bad steps in a row up to `step`; None if this process did not
                 take the step itself.
         """
@@ -160,10 +161,10 @@ class Trainer:
             self._state.ranks.run_on_all_ranks(self._log.check)
 
     def _count(self, result: StepResult) -> None:
-        """Count skipped steps and bad steps: those whose loss or gradients are not finite.
+        """Count skipped steps, and bad steps, whose loss or gradients are not finite.
 
         With dynamic loss scaling, a skipped step with a finite loss is not bad: the scale falls
-        until the gradients fit, and DeepSpeed raises an error where it can fall no further.
+        until the gradients fit, and DeepSpeed raises an error if it can fall no further.
 
         Raises:
             CollectiveError: too many steps in a row were bad.
@@ -182,7 +183,7 @@ class Trainer:
             self._give_up()
 
     def _give_up(self) -> None:
-        """Mark the checkpoint whose weights the bad steps had, none of which changed them.
+        """Mark the checkpoint whose weights the bad steps used; no bad step changed the weights.
 
         Raises:
             CollectiveError: always; the message says how to continue.

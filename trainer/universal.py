@@ -1,4 +1,4 @@
-"""Converts checkpoints to DeepSpeed's universal form, for another number of ranks."""
+"""Converts checkpoints to DeepSpeed's universal form, for a different number of ranks."""
 
 import io
 import shutil
@@ -23,7 +23,8 @@ def needs_conversion(checkpoint: Checkpoint, *, world: int, stage: int) -> bool:
     """Return whether a checkpoint has to be converted before the engine can load it.
 
     Raises:
-        CollectiveError: the engine cannot load it in any form; the message says what to do.
+        CollectiveError: the engine cannot load the checkpoint in any form; the message says what to
+            do.
     """
     if checkpoint.stage != stage:
         raise CollectiveError(
@@ -45,7 +46,8 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
         CollectiveError: DeepSpeed cannot convert the checkpoint.
     """
     target = checkpoint.folder.with_name(checkpoint.tag + _SUFFIX)
-    # The name is unique to this start: a node may still see the file of an interrupted start.
+    # The name is unique to this start, because a node may still see the file of an interrupted
+    # start.
     mark = target / f"converted-{ranks.gather(uuid.uuid4().hex)[0]}"
 
     def make_empty_target() -> None:
@@ -57,7 +59,7 @@ def convert(checkpoint: Checkpoint, *, ranks: Ranks) -> str:
         problem = f"{checkpoint.folder} was not converted: the first rank was stopped."
         try:
             problem = _problem_of_conversion(checkpoint, target)
-        finally:  # the other ranks wait for it
+        finally:  # the other ranks wait for this file
             with atomic_write(mark) as handle:
                 handle.write(problem.encode())
     if problem := _wait_for_text(mark):
@@ -89,7 +91,7 @@ def _problem_of_conversion(checkpoint: Checkpoint, target: Path) -> str:
         _convert(checkpoint.folder, target)
     except UserError as error:
         return str(error)
-    except Exception as error:  # noqa: BLE001  a lack of memory, for one
+    except Exception as error:  # noqa: BLE001  such as a lack of memory
         return (
             f"{checkpoint.folder} was written by {checkpoint.world} ranks, and DeepSpeed could not "
             f"convert it for another number ({one_line(error)}). Resume with {checkpoint.world} "
@@ -117,7 +119,7 @@ def _convert(source: Path, target: Path) -> None:
 
 
 def _check_names(path: Path) -> None:
-    """Check that no name in a file leads out of a folder: DeepSpeed makes folders of them."""
+    """Check that no name in a file leads out of a folder: DeepSpeed makes folders of these."""
     for way, _ in pytree.tree_flatten_with_path(read_torch_file(path, deepspeed_types()))[0]:
         names = (step.key for step in way if isinstance(step, pytree.MappingKey))
         for name in names:

@@ -1,1 +1,1 @@
-"""Blanks: turns texts into examples that GLM learns to fill in."""
+"""Turns texts into examples with blanks, which a GLM learns to fill in."""

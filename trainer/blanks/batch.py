@@ -30,7 +30,7 @@ from trainer.blanks.text import (
 )
 
 WIDTH_MULTIPLE = 64
-"""Rows are padded to a multiple of this many tokens, which suits matrix units."""
+"""Rows are padded to a multiple of this many tokens, which suits the matrix units of GPUs."""
 
 
 class Blanks(NamedTuple):
@@ -38,40 +38,40 @@ class Blanks(NamedTuple):
 
     spans: BlankSpans
     is_end: Flags
-    """Whether a blank is the end of its text, by blank."""
+    """For each blank, whether it is the end of its text."""
     masks: Integers
-    """The token that replaces a blank, by row."""
+    """For each row, the token that replaces its blanks."""
     objectives: Integers
-    """The `Objective` of a row, by row."""
+    """The `Objective` of each row."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class GlmBatch:
-    """Rows for a GLM. n, a multiple of 64, is the width; b the number of rows."""
+    """Rows for a GLM: b rows of width n, which is a multiple of 64."""
 
     tokens: Integers
-    """[b, n]: Part A, Part B, padding."""
+    """[b, n]: Part A, Part B and padding."""
     targets: Integers
     """[b, n]: the targets in Part B; padding elsewhere."""
     loss_mask: Flags
-    """[b, n]: the targets that count."""
+    """[b, n]: whether a target counts in the loss."""
     position_ids: Integers
-    """[b, 2, n]: positions; positions in a block, 0 in Part A."""
+    """[b, 2, n]: positions, then block positions, which are 0 in Part A."""
     sep: Integers
-    """[b]: tokens of Part A, which all tokens attend to."""
+    """[b]: the number of tokens in Part A, to which all tokens attend."""
     lengths: Integers
-    """[b]: tokens without padding."""
+    """[b]: the number of tokens, not counting padding."""
     objective: NDArray[np.int8]
-    """[b]: the row's `Objective`; token spans if sentences were drawn but the text has none."""
+    """[b]: each row's `Objective`; token spans if sentences were drawn for a text that has none."""
     source: Integers
-    """[b]: the stream that the text comes from."""
+    """[b]: the number of the stream that the text comes from."""
     pieces: Integers | None
-    """[b, n]: the number of each token's document in its row, from 0; -1 in the padding; on
-    request."""
+    """[b, n]: the number of each token's document within the row, from 0, and -1 in the padding;
+    None unless requested."""
 
 
 class _Blocks(NamedTuple):
-    """The blocks of all rows, laid end to end: by row, then in their order within the row."""
+    """The blocks of all rows, laid end to end, by row and then by their order within the row."""
 
     order: Integers
     """[blocks]: the index of the block's blank."""
@@ -80,10 +80,10 @@ class _Blocks(NamedTuple):
     sizes: Integers
     """[blocks]: the number of tokens of the block."""
     predicted: Integers
-    """[tokens]: index of the target in the flattened texts; for eop, index of the blank's last
-    token."""
+    """[tokens]: the index of each target in the flattened texts; for eop, the index of the blank's
+    last token."""
     eops: Integers
-    """Tokens whose target is eop."""
+    """The indices of the tokens whose target is eop."""
 
 
 def assemble(
@@ -95,14 +95,14 @@ def assemble(
     sources: Integers,
     rng: SampleRng,
 ) -> GlmBatch:
-    """Return the rows of texts with blanks.
+    """Return the training rows made from texts and their blanks.
 
     Args:
         text: the texts.
-        blanks: the spans to take out of them; no two overlap.
+        blanks: the spans to take out of the texts; no two overlap.
         special: the special tokens.
         inputs: the tokens that the model sees; the targets come from `text`.
-        sources: by text, passed through.
+        sources: the number of each text's stream, which is passed through.
         rng: the random numbers of the batch.
     """
     spans = blanks.spans
@@ -129,7 +129,7 @@ def assemble(
 
 
 def _sums_by_row(rows: Integers, values: Integers, height: int) -> Integers:
-    """Return the sum of values by row."""
+    """Return the sum of each row's values."""
     return np.bincount(rows, values, height).astype(np.int64)
 
 
@@ -150,7 +150,7 @@ def _blocks(blanks: Blanks, sizes: Integers, *, width: int, rng: SampleRng) -> _
 def _put_context(
     rows: GlmBatch, text: TextRows, blanks: Blanks, *, inputs: Integers, hidden: Integers
 ) -> None:
-    """Write Part A: the text, each blank as one token; `hidden` are the flat indices of blanks."""
+    """Write Part A: the text with one token per blank; `hidden` has the flat indices of blanks."""
     spans = blanks.spans
     source = inputs.copy()
     source[spans.rows, spans.starts] = blanks.masks[spans.rows]
@@ -191,7 +191,8 @@ def _put_blocks(
     rows.loss_mask[inside] = counted
     if text.pieces is not None and rows.pieces is not None:
         rows.pieces[inside] = text.pieces.take(seen)
-    # The position of a mask is the start of its blank, less the tokens that earlier blanks hide.
+    # The position of a mask is the start of its blank minus the number of tokens that earlier
+    # blanks hide.
     hidden = spans.sizes - 1
     masks = spans.starts - (running_sums(spans.rows, hidden) - hidden)
     rows.position_ids[:, 0][inside] = np.repeat(masks[order], sizes)

@@ -9,11 +9,11 @@ Each sample has one objective, which is drawn from the sample's key like all its
 Some texts are shortened first (`trainer.blanks.sentences`); `[dBLOCK]` comes last
 (`trainer.blanks.spans`); `trainer.blanks.batch` shows the resulting rows.
 
-One sample in, one row out: none is dropped, split or merged. Blanks never contain prompts, `[CLS]`
-or eos, and prompts and `[CLS]` carry no loss; only a generated end of a text contains the eos of
-its documents. If a sample drawn for sentences contains no whole sentence, it gets token spans. A
-text with nothing to predict becomes a row without loss, an empty text an empty row. A row depends
-on its text and key alone, never on the batch around it.
+Each sample becomes one row: no sample is dropped, split or merged. Blanks never contain prompts,
+`[CLS]` or eos, and prompts and `[CLS]` carry no loss; only a generated end of a text contains the
+eos of its documents. If a sample drawn for sentences contains no whole sentence, it gets token
+spans. A text with nothing to predict becomes a row without loss, and an empty text becomes an empty
+row. A row depends on its text and key alone, never on the batch around it.
 """
 
 from collections.abc import Mapping
@@ -79,16 +79,16 @@ class BlankOptions:
     single_span_prob: float = 0.0
     """Probability that a sample of token spans has a single blank."""
     infill_prob: float = 0.5
-    """Probability that a text of one document generates a run inside the text, closed by eop,
-    instead of its end. THUDM/GLM's gpt_infill_prob is the opposite: 1 minus this."""
+    """Probability that the model generates a run inside a text of one document, closed by eop,
+    instead of the end of the text. THUDM/GLM's gpt_infill_prob is the opposite: 1 minus this."""
     gpt_min_ratio: float = 0.25
-    """The smallest share of a text to generate."""
+    """The minimum share of a text that is generated."""
     short_seq_prob: float = 0.02
     """Probability that a part of the text replaces the whole."""
     block_mask_prob: float = 0.1
     """Probability that a token within a token span is shown as [dBLOCK]."""
     context_mask_ratio: float = 0.0
-    """Share of the text, near token spans, that is shown as [dBLOCK]."""
+    """Share of the text that is shown as [dBLOCK], within three tokens of a token span."""
     random_position: bool = False
     """Whether positions begin at a random number that keeps them below the model's limit."""
     task_mask: bool = True
@@ -130,8 +130,8 @@ class BlankInfilling:
     Args:
         token_ids: the tokenizer's special tokens by role, `manifest.tokenizer.special`.
         options: how to make blanks.
-        max_positions: the number of positions P of the model. No window may have more tokens; then
-            positions are below P, and block positions at most P.
+        max_positions: the number of positions P of the model. No window may have more tokens, so
+            that positions are below P and block positions are at most P.
         sentence_ends: bool[vocabulary], `Vocabulary.sentence_end`.
         isolate: whether to number the document of each token, for attention that does not cross
             documents.
@@ -161,19 +161,19 @@ class BlankInfilling:
     def max_length(self) -> int:
         """The maximum length of a row: n + 2 max(1, 15 % of n), rounded up to a multiple of 64.
 
-        Each blank adds its `[MASK]` and `sop`, and there are most blanks if each covers one token
-        of the budget. A text to generate has n + 2 tokens.
+        Each blank adds its `[MASK]` and `sop`, and the number of blanks is largest if each covers
+        one token of the budget. A row of text generation has n + 2 tokens.
         """
         num_blanks = max(1, int(self.options.span_ratio * self.max_positions))
         return -(-(self.max_positions + 2 * num_blanks) // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
 
     def __call__(self, batch: Batch, keys: Words, *, sources: Integers) -> GlmBatch:
-        """Return the rows of GLM windows.
+        """Return the rows made from GLM windows.
 
         Args:
             batch: the windows.
             keys: uint64[b], the seed of all random choices about each sample.
-            sources: int64[b], passed through.
+            sources: int64[b], the number of each window's stream, which is passed through.
 
         Raises:
             ValueError: a window has more tokens than the model has positions.
@@ -238,7 +238,7 @@ class BlankInfilling:
         return objectives
 
     def _budgets(self, text: TextRows, runs: BlankSpans) -> Integers:
-        """Return how many tokens spans cover by row: a share of the text without its prompts."""
+        """Return each row's number of tokens to cover, a share of the text without prompts."""
         height, width = text.tokens.shape
         if not len(runs.rows):
             return np.ones(height, np.int64)
@@ -251,7 +251,7 @@ class BlankInfilling:
     def _add_noise(
         self, text: TextRows, runs: BlankSpans, blanks: BlankSpans, rng: SampleRng
     ) -> Integers:
-        """Return the tokens after adding noise in and near the blanks."""
+        """Return the tokens after adding noise in and around the blanks."""
         options, tokens = self.options, text.tokens
         if options.block_mask_prob and len(blanks.rows):
             tokens = tokens.copy()
@@ -279,5 +279,5 @@ def _join(
     rows, starts, sizes = (np.concatenate(column) for column in columns)
     is_end = np.zeros(len(rows), np.bool_)
     is_end[len(rows) - len(generated.is_end) :] = generated.is_end
-    order = np.argsort(rows, kind="stable")  # a row comes from one part, which is sorted
+    order = np.argsort(rows, kind="stable")  # the blanks of a row are of one kind and sorted
     return BlankSpans(rows[order], starts[order], sizes[order]), is_end[order]

@@ -2,14 +2,14 @@
 
 A sentence is text up to and including a token that ends a sentence. The rest of a document after
 its last sentence does not count, nor does a sentence that the end of a window cuts off. Sentences
-are taken in random order until they reach the budget; neighbours may both be taken. THUDM/GLM
-(blocklm_utils.py) also takes the unfinished end of a window, which is the whole window if it has no
-sentence ends.
+are taken in random order until they reach the budget; two neighbours may both be taken. THUDM/GLM
+(blocklm_utils.py) also takes the unfinished end of a window, which is the whole window if no
+sentence ends in the window.
 
 For some samples, a part of the text replaces the whole. That follows split_samples in THUDM/GLM's
 blocklm_utils.py, which cuts a whole batch into parts of equal length, K possibly overlapping parts
-from each text. Here each sample decides for itself and stays one sample: the rest of its text is
-not seen in that epoch.
+from each text. Here the choice is made separately for each sample, which stays one sample: the rest
+of its text is not seen in that epoch.
 """
 
 from typing import NamedTuple
@@ -59,7 +59,7 @@ def choose_sentences(sentences: BlankSpans, budgets: Integers, rng: SampleRng) -
 
     Args:
         sentences: the candidates.
-        budgets: the minimum number of tokens to cover in each row, as far as the sentences suffice.
+        budgets: the minimum number of tokens to cover in each row, if the sentences suffice.
         rng: the random numbers of the batch.
     """
     if not len(sentences.rows):
@@ -73,7 +73,7 @@ def choose_sentences(sentences: BlankSpans, budgets: Integers, rng: SampleRng) -
 
 
 _MIN_LENGTH = 32
-"""The shortest length that the reference draws."""
+"""The minimum length, in tokens, that THUDM/GLM draws."""
 
 
 class _Parts(NamedTuple):
@@ -92,12 +92,13 @@ def shorten_texts(
     max_positions: int,
     rng: SampleRng,
 ) -> TextRows:
-    """Cut some rows of the text down to a part; every row keeps its number.
+    """Return the text with some rows cut down to a part; every row keeps its number.
 
     The length is uniform on [32, P - 1), or on [P/2, P - 1) for models of fewer than 64 positions;
     a text that is no longer than that stays whole. The part begins at a uniformly random token,
     moved left to the beginning of a sentence or document, and ends at the end of one unless that
-    would halve the part. It begins with `[CLS]`. A part with nothing to predict is not taken.
+    would halve the part. It begins with `[CLS]`. If the part has nothing to predict, the text stays
+    whole.
     """
     if not probability:
         return text
@@ -126,7 +127,7 @@ def _num_heads(text: TextRows, rows: Integers, special: SpecialTokens) -> Intege
 def _parts(
     text: TextRows, special: SpecialTokens, *, rows: Integers, starts: Integers, sizes: Integers
 ) -> _Parts:
-    """Move the drawn parts so that they begin and end with sentences."""
+    """Return the drawn parts, moved so that they begin and end with sentences."""
     tokens = text.tokens[rows]
     columns = np.arange(tokens.shape[1])
     closes = special.sentence_ends[tokens] | (tokens == special.eos)
@@ -143,7 +144,7 @@ def _parts(
 
 
 def _cut(text: TextRows, parts: _Parts, special: SpecialTokens) -> TextRows:
-    """Replace rows of the text with their parts, each after a `[CLS]`."""
+    """Return the text with rows replaced by their parts, each after a `[CLS]`."""
     columns = np.arange(text.tokens.shape[1])
     lengths = parts.ends - parts.begins + 1
     sources = np.clip(parts.begins[:, None] + columns - 1, 0, columns[-1])

@@ -9,25 +9,27 @@ document (`find_runs`), and placed within it:
                               stretched to its length, turned by a random distance
 
 A blank goes to the run that contains its middle. So every document gets its share of the budget,
-give or take a blank, and every token has about the same chance, however long the documents are. If
-documents are so short that a run cannot hold the blanks that were dealt to it (there is at least
-one token between two blanks), the rest goes to the run with the most room, in pieces if
-necessary, until the budget is reached or all runs are full. No sample is dropped.
+give or take a blank, and every token is about equally likely to be covered, however long the
+documents are. If documents are so short that a run cannot hold the blanks that were dealt to it
+(there is at least one token between two blanks), the rest goes to the run with the most room, in
+pieces if necessary, until the budget is reached or all runs are full. No sample is dropped.
 
-THUDM/GLM (blocklm_utils.py, sample_span_in_document) gives the longest document what the others
-leave over, and drops the sample if that does not fit. For a text of one document both agree.
+THUDM/GLM (blocklm_utils.py, sample_span_in_document) gives the longest document the blanks that the
+other documents leave over, and drops the sample if they do not fit. For a text of one document both
+methods agree.
 
-In samples of token spans the model sees some tokens as `[dBLOCK]`. Two kinds, both from THUDM/GLM
-(blocklm_utils.py, make_block_data): tokens of Part B, independently with one probability (their
-targets stay), and tokens of Part A near a blank, a share of the text.
+In samples of token spans the model sees some tokens as `[dBLOCK]`. There are two kinds, both from
+THUDM/GLM (blocklm_utils.py, make_block_data): tokens of Part B, each chosen independently with the
+same probability (their targets stay), and tokens of Part A within three tokens of a blank, which
+make up a share of the text.
 
 A sample that generates text has one blank: the end of the text, or a long run inside the text.
 
 Its length g is uniform on the integers from int(ratio · n) to n - 2, drawn for each sample. The end
 of a text may span several documents, each with its eos and `[CLS]`, of which `[CLS]` carries no
-loss. A blank that would begin inside a prompt begins after the prompt instead and is shorter. A run
-inside the text is only for texts of one document, and no longer than that document allows. Follows
-THUDM/GLM, blocklm_utils.py, which draws one length per batch.
+loss. A blank that would begin inside a prompt begins after the prompt instead and is shorter. Only
+texts of one document get a run inside the text, which is no longer than that document allows. This
+follows THUDM/GLM, blocklm_utils.py, except that it draws one length per batch.
 """
 
 from collections.abc import Iterable, Iterator
@@ -54,11 +56,11 @@ from trainer.blanks.text import (
 
 _MEAN_LENGTH = 3
 _MAX_LENGTH = 39
-"""Blank lengths follow a Poisson distribution of mean 3 on 1 to 39, as in THUDM/GLM,
+"""Blank lengths follow a Poisson distribution with mean 3, restricted to 1 to 39, as in THUDM/GLM,
 blocklm_utils.py (average_block_length 3, max_block_length 40, exclusive)."""
 _BITS = 53
 _MOVED = 1 << 32
-"""The first number of blanks that had to move; no text draws that many."""
+"""The number of the first blank that had to move; no text has that many blanks."""
 
 
 def _thresholds() -> Integers:
@@ -81,7 +83,7 @@ class _DealtBlanks(NamedTuple):
 
 
 class _Packing(NamedTuple):
-    """Blanks by run, in random order, and the room that they need."""
+    """The blanks of each run, in random order, and the room that they need."""
 
     blanks: _DealtBlanks
     ends: Integers
@@ -91,12 +93,13 @@ class _Packing(NamedTuple):
 def choose_token_spans(
     runs: BlankSpans, budgets: Integers, *, rng: SampleRng, max_size: int
 ) -> BlankSpans:
-    """Return blanks in the rows that have runs.
+    """Return token spans for the rows that have runs.
 
     Args:
-        runs: where blanks may be.
-        budgets: the number of tokens to cover in each row, 1 or more: at least that many if the
-            runs have room, and fewer than 39 more. A budget of 1 makes one blank.
+        runs: the runs of tokens that blanks may cover.
+        budgets: the number of tokens to cover in each row, 1 or more. The blanks cover at least
+            that number if the runs have room, and exceed it by less than 39. A budget of 1 makes
+            one blank.
         rng: the random numbers of the batch.
         max_size: the maximum number of tokens of a blank.
     """
@@ -151,9 +154,9 @@ def _pack(blanks: _DealtBlanks, runs: BlankSpans, rng: SampleRng) -> _Packing:
 def _deal_again(
     blanks: _DealtBlanks, fits: Flags, *, runs: BlankSpans, first: Integers, budgets: Integers
 ) -> _DealtBlanks:
-    """Return the blanks that fit, and deal the needed others to runs of their row that have room.
+    """Return the blanks that fit, and blanks in runs with room for the rest of each row's budget.
 
-    `first` is the first run of each row.
+    `first` has the index of each row's first run.
     """
     dealt, sizes, numbers = blanks
     owners = np.searchsorted(first, dealt, side="right") - 1
@@ -176,9 +179,9 @@ def _deal_again(
 def _refill(
     waiting: Iterable[tuple[int, int]], room: Integers, *, missing: int
 ) -> Iterator[tuple[int, int]]:
-    """Yield the run and size of blanks made from waiting ones until none is missing or none fits.
+    """Yield the run and size of each new blank until no token is missing or no run has room.
 
-    Tokens that do not fit into a blank's own run go to the run with the most room.
+    The tokens of a waiting blank that do not fit into its own run go to the run with the most room.
     """
     for own, size in waiting:
         run, left = own, min(size, missing)
@@ -193,10 +196,10 @@ def _refill(
 
 
 def _place(packing: _Packing, runs: BlankSpans, rng: SampleRng) -> BlankSpans:
-    """Place the blanks; every way to fill a run is equally likely.
+    """Return the blanks at random places; every way to fill a run is equally likely.
 
-    With M tokens to spare, sort as many integers in [0, M] as there are blanks: the i-th is the
-    number of spare tokens before the i-th blank.
+    If a run has M tokens to spare, as many random integers in [0, M] as it has blanks are sorted:
+    the i-th is the number of spare tokens before the i-th blank.
     """
     dealt, sizes, numbers = packing.blanks
     used = np.zeros(len(runs.rows), np.int64)
@@ -209,19 +212,19 @@ def _place(packing: _Packing, runs: BlankSpans, rng: SampleRng) -> BlankSpans:
 
 
 _NEAR = np.array([-3, -2, -1, 0, 1, 2])
-"""Offsets of the tokens near a blank: negative ones from its first token, others from its end.
-There are three on each side, as in the reference's context_mask_range."""
+"""Offsets of the three tokens on each side of a blank, as in THUDM/GLM's context_mask_range:
+negative offsets count from the blank's first token, the rest from its end."""
 
 
 class TokenPositions(NamedTuple):
-    """Positions of tokens in texts, as an index of an array [rows, width]."""
+    """Positions of tokens in texts, which index an array [rows, width]."""
 
     rows: Integers
     columns: Integers
 
 
 def noise_in_blanks(blanks: BlankSpans, probability: float, rng: SampleRng) -> TokenPositions:
-    """Choose tokens of the blanks, each with this probability."""
+    """Return random tokens of the blanks, each chosen with this probability."""
     owners = np.repeat(np.arange(len(blanks.rows)), blanks.sizes)
     offsets = np.arange(len(owners)) - (np.cumsum(blanks.sizes) - blanks.sizes)[owners]
     rows, columns = blanks.rows[owners], blanks.starts[owners] + offsets
@@ -232,12 +235,12 @@ def noise_in_blanks(blanks: BlankSpans, probability: float, rng: SampleRng) -> T
 def noise_in_context(
     runs: BlankSpans, blanks: BlankSpans, counts: Integers, rng: SampleRng
 ) -> TokenPositions:
-    """Choose tokens near blanks that are in the same run as the blank and not in a blank.
+    """Return random tokens next to blanks, each in the same run as its blank and in no blank.
 
     Args:
-        runs: where the blanks are.
+        runs: the runs that contain the blanks.
         blanks: sorted by row, then start.
-        counts: the number of tokens to choose in each row, as far as there are enough.
+        counts: the number of tokens to choose in each row, or all if there are fewer.
         rng: the random numbers of the batch.
     """
     # The rows are laid end to end, with more space between them than the offsets reach.
@@ -296,7 +299,7 @@ def choose_generation_blanks(
 
 
 def _end_starts(text: TextRows, rows: Integers, starts: Integers) -> Integers:
-    """Return the first predictable token from each start on, else the last one before the start."""
+    """Return the first predictable token at or after each start, else the last one before it."""
     if text.loss_mask[rows, starts].all():
         return starts
     loss_mask = text.loss_mask[rows]

@@ -1,12 +1,12 @@
 """The text of a batch before blanks are made, its special tokens, and where blanks may be.
 
-Random numbers of samples: each is a function of the sample's key, a purpose and a counter.
+Each random number of a sample is a function of the sample's key, a purpose and a counter.
 
     key of a sample ─▶ derive(key, purpose) = word ─▶ derive(word, counter) = word of a stream
 
 No generator has a state that advances, so a sample's numbers depend neither on its batch nor on
-earlier draws. The hash is that of `shards.sampling.permutation`; a purpose never changes its
-number.
+earlier draws. The hash is that of `shards.sampling.permutation`; the number of a purpose never
+changes.
 """
 
 from collections.abc import Collection, Mapping
@@ -50,7 +50,7 @@ _ALL_ROWS = slice(None)
 
 
 class SampleRng:
-    """The random numbers of a batch, a row per sample."""
+    """The random numbers of a batch, with one row per sample."""
 
     def __init__(self, keys: Words) -> None:
         self._words = derive(keys[:, None], np.arange(len(Purpose)))
@@ -66,12 +66,12 @@ class SampleRng:
 
 
 def integers_below(words: Words, limits: Integers) -> Integers:
-    """Return integers in [0, limit), elementwise; limits are from 1 to 2^31."""
+    """Return, for each limit, an integer in [0, limit); limits are from 1 to 2^31."""
     return (((words >> 32) * limits.astype(np.uint64)) >> 32).astype(np.int64)
 
 
 def happens(words: Words, probability: float) -> NDArray[np.bool_]:
-    """Return for each word whether an event of this probability happens."""
+    """Return, for each word, whether an event of this probability happens."""
     return (words >> 11) < int(probability * 2**53)
 
 
@@ -109,7 +109,7 @@ class SpecialTokens:
     gmask: int
     dblock: int
     sentence_ends: NDArray[np.bool_]
-    """Whether a token ends a sentence, by id."""
+    """For each id, whether the token ends a sentence."""
 
     @classmethod
     def of(
@@ -119,11 +119,11 @@ class SpecialTokens:
 
         Args:
             ids: token ids by role, `manifest.tokenizer.special`.
-            needs: the roles that the options need; others may be missing.
+            needs: the roles that the options need; other roles may be missing.
             sentence_ends: bool[vocabulary], `Vocabulary.sentence_end`.
 
         Raises:
-            UserError: a token is missing, or two share an id.
+            UserError: a token is missing, or two tokens share an id.
         """
         missing = [role for role in _NAMES if role in needs and role not in ids]
         if missing:
@@ -168,7 +168,7 @@ class TextRows(NamedTuple):
 
     tokens: Integers
     loss_mask: Flags
-    """Tokens that may be predicted; False in the padding."""
+    """Whether a token may be predicted; False in the padding."""
     lengths: Integers
     pieces: Integers | None
     """The number of each token's document in the row; values in the padding are arbitrary."""
@@ -182,7 +182,7 @@ class BlankSpans(NamedTuple):
     sizes: Integers
 
     def in_rows(self, chosen: Flags) -> "BlankSpans":
-        """Return the spans in the chosen rows, bool[rows]."""
+        """Return the spans in the rows that `chosen`, bool[rows], selects."""
         kept = chosen[self.rows]
         if kept.all():
             return self
@@ -190,7 +190,7 @@ class BlankSpans(NamedTuple):
 
 
 def group_starts(groups: Integers) -> Integers:
-    """Return where each group begins in a sorted array."""
+    """Return the index at which each group of a sorted array begins."""
     is_start = np.ones(len(groups), np.bool_)
     np.not_equal(groups[1:], groups[:-1], out=is_start[1:])
     return np.flatnonzero(is_start)
@@ -205,7 +205,7 @@ def running_sums(groups: Integers, values: Integers) -> Integers:
 
 
 def text_rows_of(batch: Batch, *, numbered: bool) -> TextRows:
-    """Return the text of GLM windows, with its documents numbered on request."""
+    """Return the text of GLM windows; `numbered` adds the number of each token's document."""
     pieces = None
     if numbered and batch.spans is not None:
         begins = np.zeros(batch.tokens.shape, np.int64)
@@ -217,7 +217,7 @@ def text_rows_of(batch: Batch, *, numbered: bool) -> TextRows:
 def find_runs(text: TextRows, special: SpecialTokens) -> BlankSpans:
     """Return the runs of tokens that a blank may cover, which exclude prompts, eos and `[CLS]`.
 
-    Each is as long as possible and within one document, since every document ends in eos.
+    Each run is as long as possible and within one document, since every document ends in eos.
     """
     free = text.loss_mask & ~is_special(text, special)
     height, width = free.shape

@@ -1,4 +1,4 @@
-"""Runs benchmarks of lm-evaluation-harness on a trained model or one in training.
+"""Runs benchmarks of lm-evaluation-harness on a trained model or on a model in training.
 
     python -m trainer.evaluate MODEL --task hellaswag=FILE
     python -m trainer.train … --eval-task hellaswag=FILE       at every --eval-every

@@ -26,11 +26,11 @@ def parse_tasks(flag: str, texts: Sequence[str]) -> dict[str, Path]:
     """Return the files of benchmarks by name.
 
     Args:
-        flag: the flag that the user gave them with.
+        flag: the flag with which the user gave the files.
         texts: NAME=FILE.
 
     Raises:
-        UserError: a text has another form, there is no such file, or a name is given twice.
+        UserError: a text has a different form, there is no such file, or a name is given twice.
     """
     files: dict[str, Path] = {}
     for text in texts:

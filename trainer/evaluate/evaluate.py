@@ -1,4 +1,4 @@
-"""The figures that `trainer.evaluate` prints."""
+"""Prints the figures of `trainer.evaluate`."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ from trainer.pretraining import evaluate
 
 
 def evaluate_model(command: Evaluate, ranks: Ranks) -> int:
-    """Print a model's figures on held-out text and on tasks."""
+    """Print a model's figures on held-out text and on tasks; return the exit code."""
     options: LoadOptions = command
     if ranks.world > 1 and command.device is None:
         options = replace(command, device=str(ranks.device))

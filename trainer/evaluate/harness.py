@@ -1,7 +1,7 @@
-"""lm-evaluation-harness (EleutherAI, 0.4.13): its tasks with items in local files, and its model.
+"""Runs tasks of lm-evaluation-harness (EleutherAI, 0.4.13), with items in local files, on a model.
 
-    causal   text, then continuation                        the two encoded as one
-    glm      [CLS] text [gMASK] eos | sop continuation      encoded apart, without an end token
+    causal   text, then continuation                        the two encoded together
+    glm      [CLS] text [gMASK] eos | sop continuation      encoded separately, without an end token
 
 The harness's tasks define the texts and the metrics. Every rank has all tasks and answers its share
 of the batches. Batches, and so all figures to the last bit, are the same on any number of ranks.
@@ -51,7 +51,7 @@ Tokens = Sequence[int]
 ForwardEval = Callable[[dict[str, torch.Tensor]], LossSums]
 """Computes the losses of a batch without gradients."""
 Figures = dict[str, dict[str, float]]
-"""Figures by task and name."""
+"""The figures of each task, by name."""
 
 
 def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def load_tasks(files: Mapping[str, Path]) -> dict[str, Any]:
         files: files of JSON lines in the format of the task's dataset, by name of the task.
 
     Raises:
-        UserError: there is no such task, or items have another form.
+        UserError: there is no such task, or items have a different form.
     """
     with TemporaryDirectory() as folder, redirect_stderr(io.StringIO()):  # it shows progress
         manager = lm_eval.tasks.TaskManager(include_defaults=False)
@@ -93,10 +93,10 @@ def _description(name: str, file: Path) -> dict[str, Any]:
 
 
 def _file_of(name: str) -> Path:
-    """Return the file of a task without the harness's index, which takes half a minute."""
+    """Return the file of a task; this avoids the harness's index, which takes half a minute."""
     root = Path(lm_eval.tasks.__file__).parent
     is_it = re.compile(rf"^task: *[\"']?{re.escape(name)}[\"']?\s*$", re.MULTILINE)
-    # Folders whose name begins the task's name come first.
+    # Folders whose names are the beginning of the task's name come first.
     likely = sorted(root.rglob("*.yaml"), key=lambda path: not name.startswith(path.parent.name))
     for path in (*_OWN.iterdir(), *likely):
         if is_it.search(path.read_text("utf-8")):
@@ -127,21 +127,22 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # the harness has no types
 
     def __post_init__(self) -> None:
         super().__init__()
-        # A causal row lacks the last token; so does a glm's, which has [CLS], the blank, eos and
-        # sop.
+        # A causal row lacks the last token. A glm's row lacks it too, but adds [CLS], the blank,
+        # eos and sop.
         self._room = self.length + (1 if self.mask is None else -3)
         # Whether the harness encodes a text and its continuation together or separately.
         self.backend = "causal" if self.mask is None else "seq2seq"
 
     def score(self, answer: ForwardEval, *, stop: Callable[[], int] = lambda: 0) -> Figures | None:
-        """Return the figures of each task, the same on all ranks; None if stopped.
+        """Return the figures of each task, the same on all ranks; None if the run stops.
 
         All ranks call this.
 
         Args:
             answer: computes losses; all ranks call it equally often, because at ZeRO stage 3 they
                 exchange weights.
-            stop: called after each batch, with the same result on all ranks; nonzero: return None.
+            stop: a function called after each batch, with the same result on all ranks; if the
+                result is not 0, None is returned.
 
         Raises:
             UserError: an answer does not fit in a row, or a task needs generated text.
@@ -242,7 +243,7 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # the harness has no types
 
 
 def _batches(sizes: Sequence[int], batch_tokens: int) -> list[list[int]]:
-    """Return the numbers of the rows of each batch, the longest rows first."""
+    """Return the numbers of the rows of each batch; the longest rows come first."""
     batches: list[list[int]] = []
     room = 0
     for number in np.argsort(-np.asarray(sizes), kind="stable").tolist():

@@ -16,11 +16,12 @@ from trainer.import_weights.loaded_model import ModelSource
 
 
 def _held_out_plan(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
-    """Return the run of a model at the model's step, with its own data or other data.
+    """Return the sampling plan of a model's run at the model's step, perhaps with different data.
 
     Args:
-        source: of the model.
-        data: other ones, as `--data` has them; none: the run's own.
+        source: the description of the model.
+        data: the data that replace the run's data, in the form of `--data`; the run's data if
+            empty.
 
     Raises:
         UserError: no data are known.
@@ -46,7 +47,7 @@ def _held_out_plan(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
 
 
 def _plan_of_windows(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
-    """Return a run with the windows of a model that comes from none of our runs.
+    """Return a sampling plan with the windows of a model that comes from none of our runs.
 
     Raises:
         UserError: there are no data.
@@ -68,8 +69,9 @@ def open_held_out(
     """Return the data of a model's run with its windows and blanks; all ranks call this.
 
     Args:
-        source: of the model.
-        data: other ones, as `--data` has them; none: the run's own.
+        source: the description of the model.
+        data: the data that replace the run's data, in the form of `--data`; the run's data if
+            empty.
         eval_samples: the number of windows to read, as with `--eval-samples`.
         ranks: the ranks that read the windows.
 

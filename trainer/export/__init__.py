@@ -1,1 +1,1 @@
-"""A trained model as files that other programs read: `python -m trainer.export`."""
+"""Exports a trained model to files that other programs read: `python -m trainer.export`."""

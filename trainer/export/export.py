@@ -1,7 +1,7 @@
 """Exports a model to a folder that is either whole or absent.
 
 Files are written to `.tmp-export-NAME` next to the output, which is renamed when all files are on
-the disk. The next export to the same output removes the files that a killed one left there.
+the disk. The next export to the same output removes the files that a killed export left there.
 
     hf            GPT2LMHeadModel.from_pretrained(OUTPUT) and AutoTokenizer read it
     safetensors   with the names and layout of THUDM/GLM, which are also ours; --init-from reads it
@@ -55,13 +55,13 @@ _OTHER_IDS = (
 
 
 def export(options: ExportOptions) -> list[str]:
-    """Write a trained model in another form, and return lines about it for the user.
+    """Write a trained model in an export format, and return lines about it for the user.
 
     Args:
-        options: the model, the form and the output.
+        options: the model, the format and the output.
 
     Raises:
-        UserError: there is no model, the form does not support it, or the output exists.
+        UserError: there is no model, the format does not support it, or the output exists.
         DamageError: a file of the model is damaged.
     """
     _check_output(options.output)
@@ -132,7 +132,7 @@ def _check_output(output: Path) -> None:
 
 
 def _state(source: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
-    """Return the weights of a model, converted to a type.
+    """Return the weights of a model, converted to one of torch's types.
 
     Raises:
         UserError: weights do not fit the model, are not finite, or are out of the type's range.
@@ -162,7 +162,7 @@ def _state(source: ModelSource, dtype: torch.dtype) -> dict[str, Tensor]:
 def _write_weights(state: Mapping[str, Tensor], folder: Path, options: ExportOptions) -> None:
     try:
         save_torch_state_dict(dict(state), folder, max_shard_size=options.shard_bytes or _ONE_FILE)
-    except SafetensorError as error:  # for example of a full disk
+    except SafetensorError as error:  # such as if the disk is full
         raise UserError(
             f"the weights could not be written ({error}): make room and run the same command again."
         ) from error
@@ -221,7 +221,7 @@ def _tokenizer(source: ModelSource, load_options: LoadOptions) -> TextTokenizer 
 
 
 def _special_of_data(source: ModelSource) -> Mapping[str, int]:
-    """Return the special tokens in the manifest of the data, if the data exist here."""
+    """Return the special tokens in the manifest of the data; none if the data are not here."""
     for directory in source.data:
         with suppress(UserError):
             return read_manifest(any_path(directory)).tokenizer.special
@@ -231,7 +231,7 @@ def _special_of_data(source: ModelSource) -> Mapping[str, int]:
 def _write_tokenizer(
     source: ModelSource, tokenizer: TextTokenizer | None, folder: Path, options: ExportOptions
 ) -> list[str]:
-    """Write the tokenizer's file and settings for transformers; return lines on missing parts."""
+    """Write the tokenizer's file and settings; return lines about parts that are missing."""
     if tokenizer is None:
         return [_NO_TOKENIZER]
     text = tokenizer.transformers_json()

@@ -12,7 +12,7 @@ TRANSFORMERS, SAFETENSORS = "hf", "safetensors"
 
 @dataclass(frozen=True, kw_only=True)
 class ExportOptions:
-    """A model to export, and the form of the files."""
+    """A model to export, and the format of the files."""
 
     path: Path = option(MISSING, flag=WORD, metavar="RUN|CHECKPOINT", type=local_path)
     """Run, one of its step-N checkpoints, a published checkpoint, or a folder of transformers."""
@@ -32,10 +32,10 @@ class ExportOptions:
     tokenizer: str | None = same_option(LoadOptions, "tokenizer")
 
     def __post_init__(self) -> None:
-        """Refuse flags that a form does not have.
+        """Refuse flags that the chosen format does not have.
 
         Raises:
-            UserError: a flag does not belong to the form.
+            UserError: a flag does not belong to the format.
         """
         if self.vocabulary is not None and self.to != TRANSFORMERS:
             raise UserError(f"--vocabulary is for --to {TRANSFORMERS}, not {self.to}.")

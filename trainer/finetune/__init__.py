@@ -1,1 +1,1 @@
-"""Fine-tuning: a run that learns the items of a task, and answers them."""
+"""Fine-tunes a model on the items of a task, and answers the task's test items."""

@@ -1,4 +1,4 @@
-"""The command of this folder."""
+"""Runs the command of this folder."""
 
 import sys
 

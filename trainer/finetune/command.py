@@ -51,7 +51,7 @@ _OF_WRITING = ("beams", "no_repeat_ngram", "min_answer", "max_answer", "by_loss"
 """Options that only tasks with generated text use."""
 _BATCH_SIZE = 16
 _SEEDS = 2**63
-"""The bound of seeds, so that torch accepts the seed of every epoch."""
+"""Seeds are below this number, so that torch accepts the seed of every epoch."""
 
 
 def _seed(text: str) -> int:
@@ -144,7 +144,7 @@ class Finetune(RunConfig, PromptOptions):
 
     @cached_property
     def described_task(self) -> Task:
-        """The task of --task."""
+        """The task that --task names."""
         return find_task(self.task)
 
     @property

@@ -1,10 +1,11 @@
 """The order in which the items of a task are trained on, and the steps at which epochs end.
 
-    epoch 1: a permutation of all items      epoch 2: another one      …
+    epoch 1: a permutation of all items      epoch 2: a new one      …
     | batch | batch | batch | short |          an epoch's last batch is short, or
     | batch | batch | batch | batch…           (across epochs) the next epoch fills it
 
-The items of a step depend only on seed and step, so a checkpoint records no state of the order.
+The items of a step depend only on the seed and the step, so a checkpoint records no state of the
+order.
 """
 
 from collections.abc import Iterator
@@ -34,9 +35,9 @@ class EpochOrder:
     def last_step(self, epoch: int) -> int:
         """Return the step with which an epoch ends.
 
-        Across epochs, this is the last step whose items all belong to this epoch or earlier ones;
-        the last step of the run takes the remaining items. Epochs smaller than a batch may end with
-        the same step.
+        If batches cross epochs, this is the last step whose items all belong to this or earlier
+        epochs, but the last step of the run takes all remaining items. Several epochs that are
+        smaller than a batch may end with the same step.
         """
         if not self.across_epochs:
             return epoch * -(-self.num_items // self.batch_size)
@@ -45,7 +46,7 @@ class EpochOrder:
         return max(1, ended)
 
     def ended_epoch(self, step: int) -> int | None:
-        """Return the epoch that ends with a step; None if there is none."""
+        """Return the epoch that ends with a step; None if no epoch does."""
         if step == self.steps:
             return self.epochs
         if self.across_epochs:
@@ -68,7 +69,7 @@ class EpochOrder:
         return list(self._slice(begin, end))
 
     def _slice(self, begin: int, end: int) -> Iterator[int]:
-        """Yield the items at positions `begin` up to `end`, counted over all epochs."""
+        """Yield the items at positions from `begin` to before `end`, counted over all epochs."""
         for epoch in range(begin // self.num_items, -(-end // self.num_items)):
             first = epoch * self.num_items
             numbers = _permutation(self.num_items, self.seed + epoch)
@@ -77,7 +78,7 @@ class EpochOrder:
 
 @lru_cache(maxsize=2)
 def _permutation(num_items: int, seed: int) -> list[int]:
-    """Return the permutation of an epoch: that of torch's DistributedSampler(seed)."""
+    """Return the permutation of an epoch, which is the one of torch's DistributedSampler(seed)."""
     numbers: list[int] = torch.randperm(
         num_items, generator=torch.Generator().manual_seed(seed)
     ).tolist()

@@ -79,7 +79,7 @@ def _check_folder(folder: Path, train: Path) -> None:
 
 
 def _check_uses(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> None:
-    """Check that every flag with another value than its default has an effect on the examples.
+    """Check that every flag that differs from its default has an effect on the examples.
 
     Raises:
         UserError: a flag has no effect; the message names it.
@@ -132,7 +132,7 @@ def _check_positions(
 
 
 def identity_of(source: ModelSource, tokenizer: TextTokenizer) -> dict[str, Any]:
-    """Return the identity for checkpoints in the form of trainer.train, so that both open alike."""
+    """Return a run's identity in the form of trainer.train, so that the same code opens the run."""
     name = source.tokenizer.get("name", tokenizer.spec)
     return {
         "objective": source.objective,
@@ -143,7 +143,7 @@ def identity_of(source: ModelSource, tokenizer: TextTokenizer) -> dict[str, Any]
 
 
 def fixed_values(config: Finetune, examples: Mapping[str, Sequence[Example]]) -> dict[str, Any]:
-    """Return the task and hashes of its items, which must stay the same when a run resumes."""
+    """Return the task, its options and hashes of its items, which must not change during a run."""
     return {
         "task": config.described_task.name,
         **to_json(config.prompt_options),
@@ -164,11 +164,11 @@ def _fingerprint(examples: Sequence[Example]) -> str:
 def check_no_items_lost(checkpoint: Checkpoint, order: EpochOrder) -> None:
     """Check that the step after a checkpoint begins with the next item.
 
-    Across epochs, the last batch of a run that has ended may be short, while the next step begins
+    With --across-epochs, the last batch of a finished run may be short, yet the next step begins
     where a full batch would have ended.
 
     Raises:
-        UserError: a run of more epochs would leave out the items in between.
+        UserError: a run with more epochs would leave out the items in between.
     """
     epochs = int(checkpoint.state["options"].get("epochs", order.epochs))
     lost = checkpoint.step * order.batch_size - epochs * order.num_items

@@ -1,7 +1,7 @@
-"""The progress of a run, and its best checkpoint, which is kept next to the newest ones.
+"""The progress of a run, and its best checkpoint, which is kept next to the newest checkpoints.
 
 RUN/step-150           the newest checkpoint, removed when newer ones are complete
-RUN/best/step-100      the best: hard links to the same files, which cost no room and no time
+RUN/best/step-100      the best checkpoint, as hard links to the same files, which take no room
 """
 
 import math
@@ -35,7 +35,7 @@ class FinetuneProgress:
     """The progress of a run, which its checkpoints record."""
 
     evaluated: int = 0
-    """The last evaluated epoch; 0: none."""
+    """The last evaluated epoch; 0 if none was evaluated."""
     bests: tuple[BestEpoch, ...] = ()
     """The best epoch; empty if none was evaluated."""
 
@@ -46,7 +46,7 @@ class FinetuneProgress:
 
 
 def better_epoch(best: BestEpoch | None, other: BestEpoch) -> BestEpoch | None:
-    """Return the better of two epochs, the earlier of equals; a figure must be finite to count."""
+    """Return the better epoch, `best` if equal; `other` counts only if its figure is finite."""
     figure, *_ = other.metrics.values()
     if not math.isfinite(figure):
         return best
@@ -56,8 +56,9 @@ def better_epoch(best: BestEpoch | None, other: BestEpoch) -> BestEpoch | None:
 def keep_best(run: Path, best: BestEpoch, ranks: Ranks) -> bool:
     """Make a complete checkpoint the best one; return whether it is the best one now.
 
-    All ranks call this. A crash at any moment leaves a complete best checkpoint: the list of the
-    new one's files is linked last, and the former best is removed after that.
+    All ranks call this. A crash at any moment leaves a complete best checkpoint, because the list
+    of the new checkpoint's files is linked last, and the former best checkpoint is removed after
+    that.
 
     Raises:
         CollectiveError: the checkpoint could not be kept.
@@ -74,7 +75,7 @@ def keep_best(run: Path, best: BestEpoch, ranks: Ranks) -> bool:
 
 
 def _replace(source: Path, target: Path) -> None:
-    """Link a checkpoint as the best one, and remove former best ones."""
+    """Link a checkpoint as the best one, and remove the former best checkpoints."""
     shutil.rmtree(target, ignore_errors=True)
     paths = sorted(path for path in source.rglob("*") if path.is_file())
     for path in sorted(paths, key=lambda path: path == list_path(source)):

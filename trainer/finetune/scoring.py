@@ -20,7 +20,7 @@ from trainer.tasks.collate import collate, to_device
 from trainer.tasks.rows import Example, rows_of
 
 NO_CHOICE = -10_000.0
-"""The score of choices that an example lacks and others of its batch have."""
+"""Pads the scores of an example with fewer choices than the largest number in its batch."""
 NO_ANSWER = -1
 """The answer for scores that are not finite."""
 
@@ -35,7 +35,7 @@ class Prediction:
     """A model's answer to an example."""
 
     answer: int
-    """The number of the best choice or word; of a text, 1 if all its tokens are the most probable
+    """The number of the best choice or word; for a text, 1 if all its tokens are the most probable
     ones, else 0."""
     loss: float = 0.0
     """The loss of a text in nats, summed over its tokens."""
@@ -69,7 +69,8 @@ class Scoring:
 
         Args:
             outputs: the outputs of the model for the batch of the examples.
-            examples: examples with choices or words; k is the largest number of these.
+            examples: examples with choices or words; k is the largest number of choices or words of
+                an example.
         """
         sizes = [len(example.words or example.rows) for example in examples]
         if isinstance(outputs, Tensor):
@@ -98,14 +99,15 @@ class Scoring:
 
 
 def losses(scores: Tensor, labels: Tensor, kind: str) -> Tensor:
-    """Return the loss of each example, float32[q]; the loss of a batch is their mean.
+    """Return the loss of each example, float32[q]; the loss of a batch is the mean of these.
 
     Args:
         scores: the scores of the choices, float32[q, k].
         labels: the number of the right choice, int64[q].
-        kind: one of `LOSSES`. cross_entropy: that of a softmax over the scores. hinge: the sum over
-            wrong scores of their distance from being 1 below the right one. generative: the
-            negated right score. mix: generative + cross_entropy.
+        kind: one of `LOSSES`. cross_entropy: the cross-entropy of a softmax over the scores. hinge:
+            the sum, over all wrong scores, of the amount by which the score exceeds the right score
+            minus 1. generative: the negated right score. mix: the sum of generative and
+            cross_entropy.
     """
     right = scores.gather(1, labels[:, None])
     if kind == HINGE:
@@ -129,13 +131,14 @@ def predict(
     Args:
         model: the model in evaluation mode, on any device.
         examples: the examples of one task.
-        length_penalty: the power of its number of tokens by which a choice's score is divided.
+        length_penalty: the exponent p: a choice's score is divided by (number of tokens)^p if p is
+            above 0.
         at_once: the number of examples per batch.
 
     Raises:
         UserError: a score is not a finite number.
     """
-    # Any token may pad a row: no token sees the tokens after it.
+    # Any token may pad a row, because no token sees the tokens after it.
     scoring = Scoring(pad=0, has_choices=have_choices(examples), penalty=length_penalty)
     device, given = model.word_embeddings.weight.device, []
     for first in range(0, len(examples), at_once):

@@ -38,10 +38,10 @@ class FinetuneEngine:
     def train_step(
         self, examples: Sequence[Example], *, lr: float, seed: int, step: int
     ) -> tuple[StepResult, float]:
-        """Take a step; all ranks call this with the same examples.
+        """Take a step; return its result and its accuracy. All ranks pass the same examples.
 
-        The second result is the accuracy: the share of examples with the right answer or, for tasks
-        that generate text, of tokens.
+        The accuracy is the share of examples with the right answer or, for tasks that generate
+        text, the share of right tokens.
 
         Args:
             examples: the global batch; each rank trains on its part.
@@ -78,12 +78,12 @@ class FinetuneEngine:
     def predict(
         self, examples: Sequence[Example], *, stop: Callable[[], int] = lambda: 0
     ) -> list[Prediction] | None:
-        """Return predictions for examples, in their order, without training; None if stopped.
+        """Return predictions for examples, in their order, without training; None if the run stops.
 
         Args:
             examples: the examples, the same on all ranks; each rank computes its part.
-            stop: called after each batch, with the same result on all ranks; if the result is not
-                0, this returns None.
+            stop: a function that is called after each batch, with the same result on all ranks; if
+                the result is not 0, this returns None.
 
         Raises:
             CollectiveError: the scores of an example are not finite.
@@ -123,7 +123,7 @@ class FinetuneEngine:
         return outputs
 
     def _measure_choices(self, examples: Sequence[Example]) -> tuple[Tensor, Tensor]:
-        """Return the sum of the losses, and the number of right examples."""
+        """Return the sum of the losses, and the number of examples with the right answer."""
         scores = self.scoring.scores(self._forward(self.scoring.batch(examples)), examples)
         labels = torch.tensor([_label(example) for example in examples], device=scores.device)
         right = scores.detach().argmax(1) == labels
@@ -140,7 +140,7 @@ def _label(example: Example) -> int:
     """Return the number of the right choice, which every training example needs.
 
     Raises:
-        UserError: the example has none.
+        UserError: the example has no label.
     """
     if example.label is None:
         raise UserError(f"{example.guid} has no label, and training needs one.")

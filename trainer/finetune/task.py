@@ -2,7 +2,7 @@
 
 RUN/step-N               the newest checkpoint
 RUN/best/step-N          the checkpoint of the best epoch, by the task's first metric
-RUN/predictions.jsonl    its answers to test.jsonl, in the format for submission
+RUN/predictions.jsonl    answers of the best epoch to test.jsonl, in the format for submission
 RUN/log.jsonl            losses, and the metrics of each epoch
 """
 
@@ -136,7 +136,7 @@ class FinetuneTask(TrainingTask):
         if metrics is None:
             return
         is_judged = bool(metrics)
-        # Without validation items the last epoch is the best.
+        # If there are no validation items, the last epoch is the best.
         metrics = metrics or {"steps": step}
         here = BestEpoch(epoch=epoch, step=step, metrics=metrics)
         best = better_epoch(self.progress.best, here)
@@ -159,7 +159,7 @@ class FinetuneTask(TrainingTask):
         self.progress = replace(self.progress, bests=bests, evaluated=epoch)
 
     def _predict(self) -> bool:
-        """Write the answers to the test items, if there are any; return False if stopped.
+        """Write the answers to the test items, if there are any; return False if the run stops.
 
         Raises:
             CollectiveError: the file cannot be written.
@@ -197,7 +197,7 @@ class FinetuneTask(TrainingTask):
             self._kept = best
 
     def _metrics(self) -> dict[str, float] | None:
-        """Return the figures of the validation items, the decisive one first; None if stopped.
+        """Return the validation items' figures, the decisive one first; None if the run stops.
 
         The result is empty if there are no validation items.
         """
@@ -217,7 +217,7 @@ class FinetuneTask(TrainingTask):
         return None if answers is None else self._task.metrics(examples, answers) | known
 
     def _answers(self, examples: Sequence[Example]) -> Sequence[Answer] | None:
-        """Return the model's answers to examples; None if stopped."""
+        """Return the model's answers to examples; None if the run stops."""
         if not self._task.IS_GENERATED:
             predictions = self._predictions(examples)
             return None if predictions is None else [one.answer for one in predictions]
@@ -227,7 +227,7 @@ class FinetuneTask(TrainingTask):
         return [text_of(one.tokens, self.tokenizer).strip() for (one,) in filled]
 
     def _predictions(self, examples: Sequence[Example]) -> list[Prediction] | None:
-        """Return the model's predictions for examples; None if stopped."""
+        """Return the model's predictions for examples; None if the run stops."""
         return self.engine.predict(examples, stop=self.generator.stop.exit_code)
 
     def _prompt(self, example: Example) -> Prompt:
@@ -254,7 +254,7 @@ def _rank_note(here: BestEpoch, best: BestEpoch | None) -> str:
 
 
 def _text_figures(predictions: Sequence[Prediction]) -> dict[str, float]:
-    """Return the figures of known texts; the first one, the decisive one, should be high."""
+    """Return the figures of known texts; the first figure is decisive, and higher is better."""
     count = max(1, sum(one.num_targets for one in predictions))
     loss = sum(one.loss for one in predictions) / count
     accuracy = sum(one.correct for one in predictions) / count
@@ -264,12 +264,12 @@ def _text_figures(predictions: Sequence[Prediction]) -> dict[str, float]:
 def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
     """Return the task of a run that is ready for its next step; all ranks call this.
 
-    All ranks together refuse here, before the first step, whatever does not fit.
+    If anything does not fit, all ranks refuse it together here, before the first step.
 
     Args:
         config: the result of `Finetune.prepared`.
         ranks: the ranks of the run.
-        stop: checked while texts are generated.
+        stop: the signals to stop, which are checked while texts are generated.
 
     Raises:
         UserError: the options, the files, the model, the ranks or the checkpoints do not fit
@@ -330,7 +330,7 @@ def open_task(config: Finetune, ranks: Ranks, *, stop: Stop) -> FinetuneTask:
 
 
 def finetune(config: Finetune, ranks: Ranks) -> int:
-    """Train and return the exit code: 0, or that of the signal that stopped it."""
+    """Train and return the exit code: 0, or the code of the signal that stopped the run."""
     stop = Stop(ranks)
     with run_folder_locked(
         config.save, ranks, start=lambda: open_task(config, ranks, stop=stop)

@@ -1,1 +1,1 @@
-"""Text from a model: prompts with blanks, what fills them, token by token."""
+"""Generates text with a model, which fills the blanks of prompts token by token."""

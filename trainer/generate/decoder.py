@@ -5,8 +5,8 @@
                                     ^ lengths[1] = 3 before sop, 5 after Dogs
 
 Each row has any number of tokens. Positions are embedded before the layers, so the slot of a token
-in its row is only the number of tokens read before it. Slots beyond the length of a row are masked,
-and the next tokens overwrite them.
+in its row is just the number of tokens that were read before it. Slots beyond the length of a row
+are masked, and the next tokens overwrite them.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ class InputToken(NamedTuple):
 
 
 class CachedDecoder:
-    """A model with a cache for each row; it is itself the `CachedInput` of the model."""
+    """A model with a cache for each row; the decoder is also the model's `CachedInput`."""
 
     tokens: Tensor
     """The new tokens, int64[b, n]."""
@@ -45,7 +45,7 @@ class CachedDecoder:
     """The positions of the new tokens, int64[b, 2, n]."""
 
     def __init__(self, forward: Forward, shape: ModelConfig, device: torch.device) -> None:
-        """Begin without rows."""
+        """Make a decoder that has no rows yet."""
         self._forward, self._device = forward, device
         self.positions = shape.position_rows
         """The number of positions of the model."""
@@ -120,7 +120,7 @@ class CachedDecoder:
     def mask(self, device: torch.device) -> Tensor:
         """Return the slots that the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
         slots = np.arange(int(self._starts.max()) + self._width)
-        # Rows without tokens see slot 0, because a softmax over no slots gives NaN.
+        # Rows that have no tokens see slot 0, because a softmax over no slots gives NaN.
         ahead = slots < np.maximum(self.lengths, 1)[:, None, None, None]
         seen = ahead if self._sees_ahead else slots <= self._new_slots[:, None, :, None]
         return torch.from_numpy(seen).to(device)
@@ -128,8 +128,8 @@ class CachedDecoder:
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
         """Add keys and values of new tokens, [b, heads, n, width]; return those of all slots.
 
-        Slots beyond a row's length always hold finite numbers, because a weight of 0 cancels these,
-        but not NaN.
+        Slots beyond a row's length always hold finite numbers, because a weight of 0 cancels finite
+        numbers, but not NaN.
         """
         new, first = torch.stack([keys, values]), int(self._starts[0])
         extent = int(self._starts.max()) + self._width

@@ -47,7 +47,7 @@ class Decoding:
 
     @property
     def effective_temperature(self) -> float:
-        """The temperature; 0: the most probable token is taken."""
+        """The temperature; 0 if the most probable token is taken."""
         if self.temperature is not None:
             return self.temperature
         return 1.0 if self.top_k or self.top_p else 0.0

@@ -51,21 +51,21 @@ class Prompt:
     ends: frozenset[int]
     """The tokens that end the text of a blank."""
     causal: bool
-    """Whether positions count on in generated text; otherwise block positions do."""
+    """Whether positions advance in generated text; otherwise block positions advance."""
     text: str = ""
     """The text of the prompt."""
     parts: tuple[str, ...] = ("", "")
     """The text before, between and after the blanks."""
 
     def position_of(self, number: int, place: int) -> tuple[int, int]:
-        """Return position and block position of token `place` of a blank, counted from 0."""
+        """Return the position and block position of a blank's token `place`, counted from 0."""
         blank = self.blanks[number]
         if self.causal:
             return blank.position + place, blank.block_position
         return blank.position, blank.block_position + place
 
     def room(self, number: int, positions: int) -> int:
-        """Return the number of tokens that fit into a blank, in a model with `positions`."""
+        """Return the number of tokens that fit into a blank if there are `positions` positions."""
         blank = self.blanks[number]
         return positions - (blank.position if self.causal else blank.block_position)
 
@@ -96,7 +96,7 @@ def make_prompt(text: str, tokenizer: TextTokenizer, prompt_format: PromptFormat
 
 
 def _causal_prompt(text: str, tokenizer: TextTokenizer) -> Prompt:
-    # Every document follows the end of another one.
+    # In training, every document follows the end of the previous document.
     ids = tokenizer.encode(text) or [tokenizer.special["eos"]]
     blank = Blank(token=ids[-1], position=len(ids) - 1, block_position=0)
     return Prompt(

@@ -2,7 +2,7 @@
 
 Each rank fills its share of the prompts. At ZeRO stage 3 every call of the model gathers weights
 from all ranks, but texts have different lengths. So a rank that has finished its batch makes dummy
-calls until all ranks have finished theirs.
+calls until all ranks have finished their batches.
 """
 
 from collections.abc import Callable
@@ -50,7 +50,7 @@ class RankGenerator:
 
         Args:
             num_prompts: the number of prompts, the same on all ranks.
-            prompt_of: makes the prompt with a number.
+            prompt_of: a function that makes the prompt with a given number.
 
         Raises:
             CollectiveError: logits on some rank are NaN or infinite.
@@ -69,7 +69,7 @@ class RankGenerator:
         return [one for part in self.ranks.gather(own) for one in part]
 
     def _batch(self, numbers: range, prompt_of: Callable[[int], Prompt]) -> list[list[Completion]]:
-        """Return the completions of a batch once all ranks have finished theirs."""
+        """Return the completions of a batch once all ranks have finished their batches."""
         decoder = CachedDecoder(self._call, self.shape, self.ranks.device)
         prompts = [prompt_of(number) for number in numbers]
         try:

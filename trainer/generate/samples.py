@@ -32,13 +32,13 @@ class Samples:
     prompts: Sequence[Prompt]
     generator: RankGenerator
     tokenizer: TextTokenizer | None
-    """The tokenizer on the first rank; None on the others."""
+    """The tokenizer on the first rank; None on all other ranks."""
 
     def write(self, step: int, log: RunLog) -> None:
         """Fill the prompts and log the texts; all ranks call this.
 
-        If the logits are not finite, a line says so and the run continues: its losses decide when
-        it ends.
+        If the logits are not finite, a line reports that and the run continues, because its losses
+        decide when it ends.
 
         Args:
             step: the last step taken.
@@ -62,7 +62,7 @@ def open_samples(task: PretrainTask, source: ModelSource, path: Path, *, stop: S
         task: the task of the run.
         source: the model of the run.
         path: the file of prompts.
-        stop: checked before each token.
+        stop: the signals to stop, which are checked before each token.
 
     Raises:
         CollectiveError: the file of prompts, or the tokenizer of the data, cannot be used.

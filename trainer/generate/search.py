@@ -2,12 +2,13 @@
 
 At each step the best 2 x n continuations of a prompt's n beams are considered, best first. A
 continuation that ends its text finishes the text if it is among the first n, and is dropped
-otherwise; the first n others become the next beams. The score of a text is the sum of its log
-probabilities, including that of its end. The n best finished texts are kept. A blank is filled when
-there are n of them and no beam could become better than the worst. This follows THUDM/GLM (commit
-4f61ed7, generation_utils.py) with `--select-topk`; its generate_samples.py draws continuations at
-random instead. Greedy decoding is a search with one beam, and sampling one whose beam has a drawn
-token as its only continuation.
+otherwise; the first n of the remaining continuations become the next beams. The score of a text is
+the sum of its log probabilities, including that of the token that ends it. The n best finished
+texts are kept. A blank is filled when there are n finished texts and no beam can become better than
+the worst of these. This follows THUDM/GLM (commit 4f61ed7, generation_utils.py) with
+`--select-topk`; its generate_samples.py draws continuations at random instead. Greedy decoding is a
+search with one beam, and sampling is a search whose one beam has a drawn token as its only
+continuation.
 
 A prompt proceeds to its next blank, and leaves the batch when all its blanks are filled,
 independently of the other prompts. If a blank ends at the limit, its last token is returned but the
@@ -35,11 +36,11 @@ from trainer.generate.decoding import Decoding
 from trainer.generate.prompt import Prompt
 
 ENDED, LIMIT, POSITIONS = "end", "length", "positions"
-"""Reasons why the text of a blank ends: the model ended it; it has the maximum number of tokens;
-the model has no more positions."""
+"""Reasons why the text of a blank ends: the model ended the text; the text has the maximum number
+of tokens; or the model has no more positions."""
 
 Continuations = Sequence[tuple[float, int]]
-"""The best continuations of a beam: sums of log probabilities, and tokens."""
+"""The best continuations of a beam: for each, the sum of log probabilities and the token."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -47,11 +48,11 @@ class Completion:
     """The tokens that fill a blank."""
 
     tokens: tuple[int, ...]
-    """The tokens without the one that ends the text."""
+    """The tokens without the token that ends the text."""
     finish: str
     """The reason why the text ends: ENDED, LIMIT or POSITIONS."""
     score: float | None = None
-    """The score of the best beam; None with one beam."""
+    """The score of the best beam; None if there is only one beam."""
 
 
 class Beam(NamedTuple):
@@ -61,7 +62,7 @@ class Beam(NamedTuple):
     """The row of the prompt that the text continues."""
     tokens: tuple[int, ...]
     total: float
-    """The sum of the log probabilities of its tokens."""
+    """The sum of the log probabilities of the text's tokens."""
 
 
 class _Finished(NamedTuple):
@@ -228,11 +229,11 @@ _COLDEST = torch.finfo(torch.float32).tiny
 
 
 def filter_logits(logits: Tensor, decoding: Decoding) -> Tensor:
-    """Return logits float[b, V] divided by the temperature, and -inf for tokens never to be drawn.
+    """Return logits / temperature, float[b, V], with -inf for tokens that must not be drawn.
 
-    First, all tokens below the k-th are removed (ties with it stay). Then a token is removed if the
-    more probable ones together exceed the probability `top_p`. As in THUDM/GLM (commit 4f61ed7,
-    generation_utils.py).
+    First, all tokens below the k-th are removed (tokens that tie with it stay). Then a token is
+    removed if the more probable tokens together exceed the probability `top_p`. This follows
+    THUDM/GLM (commit 4f61ed7, generation_utils.py).
     """
     top_k, top_p = decoding.top_k, decoding.top_p
     # The best logit becomes 0, so that it stays 0 at the lowest temperature and nothing is NaN.
@@ -251,11 +252,12 @@ def filter_logits(logits: Tensor, decoding: Decoding) -> Tensor:
 
 
 def sample_tokens(logits: Tensor, chances: Sequence[float]) -> Tensor:
-    """Return a token for each row of logits, int64[b], drawn with a number in [0, 1) per row."""
+    """Return a token for each row of logits, int64[b], drawn by the row's number in [0, 1)."""
     reached = logits.double().softmax(-1).cumsum(-1)
     total = reached[:, -1:]
     sought = torch.tensor(chances, dtype=torch.float64, device=logits.device)[:, None] * total
-    # The first token whose cumulative probability exceeds the number; at most the last possible.
+    # The first token whose cumulative probability exceeds the number; at most the last possible
+    # token.
     last = (reached < total).sum(-1)
     return torch.minimum(torch.searchsorted(reached, sought, right=True)[:, 0], last)
 
@@ -284,7 +286,7 @@ def mask_tokens(scores: Tensor, banned: Sequence[Sequence[int]]) -> Tensor:
     """Return scores float[b, V] with -inf for the banned tokens of each row.
 
     Raises:
-        UserError: a row has no other tokens.
+        UserError: all tokens of a row are banned.
     """
     if not any(banned):
         return scores

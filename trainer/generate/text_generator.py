@@ -54,8 +54,8 @@ class GeneratedText:
 def text_of(tokens: Sequence[int], tokenizer: TextTokenizer) -> str:
     """Return the text of tokens; bytes that are not a character appear as U+FFFD.
 
-    A model may have more embedding rows than its tokenizer has tokens, and may choose these rows
-    early in training: they appear as ⟨number⟩.
+    A model may have more embedding rows than its tokenizer has tokens, and may choose the extra
+    rows early in training; these appear as ⟨number⟩.
     """
     content = b"".join(
         tokenizer.decode_bytes([token])

@@ -1,1 +1,1 @@
-"""Models wherever they come from: runs, published GLMs, folders of transformers."""
+"""Opens models, which come from runs, published GLMs or folders of transformers."""

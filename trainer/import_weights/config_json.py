@@ -24,9 +24,9 @@ GLM_TYPE = "corpusmill-glm"
 SHAPE = "shape"
 """The key of the fields of `ModelConfig` in the config.json of a `GLM_TYPE`."""
 TRAINING = "corpusmill"
-"""The key in config.json for the fields of `Training`; transformers keeps and ignores it."""
+"""The key in config.json for the fields of `TrainingInfo`; transformers keeps and ignores it."""
 _LIST = "whole-*.json"
-"""The lists of a checkpoint's files."""
+"""The pattern for the names of the lists of a checkpoint's files."""
 _COUNTS = ("num_layers", "hidden_size", "num_heads", "max_positions")
 """Fields that a config.json must have, in addition to vocab_size."""
 
@@ -114,15 +114,15 @@ class TrainingInfo:
     task_mask: bool = True
     """Whether a GLM knows [sMASK] and [gMASK] in addition to [MASK]."""
     tokenizer: Mapping[str, str] = field(default_factory=dict)
-    """The `name` and `sha256` of the tokenizer of the data; empty: not known."""
+    """The `name` and `sha256` of the tokenizer of the data; empty if they are not known."""
     length: int | None = None
-    """The length of the windows; None: not known."""
+    """The length of the windows, in tokens; None if it is not known."""
     isolate_documents: bool = False
     """Whether attention between the documents of a window was masked."""
 
 
 def described_folder(path: Path) -> Path | None:
-    """Return the folder whose config.json describes a folder or file of weights; None without."""
+    """Return the folder of the config.json that describes weights; None if there is none."""
     folder = path.parent if path.is_file() else path
     return folder if (folder / CONFIG).is_file() else None
 
@@ -140,7 +140,7 @@ def shape_in(folder: Path) -> ModelConfig:
             return from_json(ModelConfig, content[SHAPE], where=SHAPE)
         if content.get("model_type") == "glm":
             return GLM.shape_of(content)
-        if content.get("activation_function") == "gelu_pytorch_tanh":  # another name for it
+        if content.get("activation_function") == "gelu_pytorch_tanh":  # the same function
             content["activation_function"] = GPT2.required["activation_function"]
         if content.get("n_inner") == 4 * (content.get("n_embd") or 0):
             content["n_inner"] = None
@@ -182,7 +182,7 @@ def shape_named(name: str) -> ModelConfig:
 
 
 def shape_at(path: Path) -> ModelConfig | None:
-    """Return the shape of a model from the file next to its weights; None without such a file.
+    """Return the shape of a model from the file next to its weights; None if there is no such file.
 
     Args:
         path: the path of a run, of one of its checkpoints, or of a published model.

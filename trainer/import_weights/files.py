@@ -2,7 +2,7 @@
 
     model.safetensors, or its shards with model.safetensors.index.json
     pytorch_model.bin, or its shards with pytorch_model.bin.index.json
-    mp_rank_NN_model_states.pt, one per rank of model parallelism, here or in the folder that
+    mp_rank_NN_model_states.pt, one per rank of model parallelism, in the folder or the one that
     latest or latest_checkpointed_iteration.txt names
 
 Files of torch are pickles of the weights by name, or have the weights in the entry `module`
@@ -64,7 +64,7 @@ def find_files(path: Path) -> list[list[Path]]:
 
 
 def _folders(path: Path) -> Iterator[Path]:
-    """Yield the folders that may contain the files: the folder itself, and those of trackers.
+    """Yield the folders that may contain the files: `path`, and those that trackers name.
 
     Raises:
         UserError: a tracker names a folder that does not exist.
@@ -79,7 +79,7 @@ def _folders(path: Path) -> Iterator[Path]:
 
 
 def _shards(folder: Path) -> list[Path]:
-    """Return the files of a model in the form of transformers; none if it has another form."""
+    """Return a model's files if they have transformers' format, else []."""
     for name in FORMS:
         index = folder / f"{name}{INDEX_SUFFIX}"
         if (folder / name).is_file():
@@ -124,10 +124,10 @@ def _parts(folder: Path) -> list[Path]:
 
 
 def load_tensors(path: Path) -> Mapping[str, Tensor]:
-    """Return the weights in a file by name, memory-mapped if its format allows that.
+    """Return the weights in a file by name, memory-mapped if the format allows that.
 
     Raises:
-        UserError: the file contains other things than weights, or cannot be read now.
+        UserError: the file contains more than weights, or cannot be read now.
         DamageError: the file is damaged.
     """
     if _is_pointer(path):

@@ -47,7 +47,7 @@ def refuse_foreign(folder: Path) -> None:
 
 
 def _kind(config: Mapping[str, Any]) -> str:
-    """Return the name of the unsupported model that a config.json describes; else ""."""
+    """Return the name of the unsupported model that a config.json describes, or ""."""
     name = str(config.get("model_type"))
     if name == "glm" and "num_hidden_layers" in config:  # transformers' own, with Llama's names
         return "a GLM-4 or GLM-Edge (model_type glm with num_hidden_layers)"

@@ -3,8 +3,8 @@
 The `Conv1D` of transformers stores a matrix as [inputs, outputs]; ours is [outputs, inputs].
 
 The logits of all tokens of GPT-2 are far below 0. So the padding rows that its embedding lacks are
-set to the mean of the other rows: rows near 0, with logits near 0, would get nearly all of the
-probability.
+set to the mean of the existing rows: rows close to 0 would have logits close to 0, and would get
+nearly all of the probability.
 """
 
 import re
@@ -34,7 +34,7 @@ _NAMES = (
     ("mlp.dense_h_to_4h.", "mlp.c_fc."),
     ("mlp.dense_4h_to_h.", "mlp.c_proj."),
 )
-"""Parts of our names and those of transformers, replaced in this order in both directions."""
+"""Parts of our names and of transformers' names, replaced in this order in both directions."""
 _UNUSED = re.compile(r"(\.attn\.(masked_)?bias|^lm_head\.weight)$")
 """Names of masks, and of the head, whose weights are those of the embedding."""
 

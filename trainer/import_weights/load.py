@@ -10,28 +10,28 @@ from trainer.model.model import GLM
 
 
 def load_weights(path: Path, model: GLM, *, extend_positions: bool = False) -> None:
-    """Copy the weights of a published checkpoint or one of this trainer into a model.
+    """Copy the weights of a checkpoint, published or of this trainer, into a model.
 
     Args:
-        path: a file or a folder; of a run, the folder of a checkpoint.
+        path: a file or a folder; for a run, the folder of one of its checkpoints.
         model: the model that receives the weights.
         extend_positions: whether the model may have more positions than the checkpoint.
 
     Raises:
-        UserError: there is no checkpoint, or it has another shape.
+        UserError: there is no checkpoint, or its model has a different shape.
     """
     weights = read_weights(path, vocab_size=model.config.vocab_size)
     weights.copy_into(model, extend_positions=extend_positions)
 
 
 def broadcast_weights(path: Path, model: GLM, *, extend_positions: bool, ranks: Ranks) -> None:
-    """Copy weights like `load_weights` into a model of `make_model`; all ranks call this.
+    """Copy weights, like `load_weights`, into a model that `make_model` made; all ranks call this.
 
     The first rank reads one parameter at a time. At ZeRO stage 3 each rank immediately gets its
     part of the parameter; at lower stages DeepSpeed sends all parameters when it makes its engine.
 
     Raises:
-        CollectiveError: there is no checkpoint, or it has another shape.
+        CollectiveError: there is no checkpoint, or its model has a different shape.
     """
     from deepspeed.runtime.zero import (  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
         GatheredParameters,

@@ -1,7 +1,8 @@
-"""Opens a trained model with its shape, its objective and its tokenizer.
+"""Opens a trained model, and finds its shape, its objective and its tokenizer.
 
 The model may be in a run's folder, in one of its checkpoints (any ZeRO stage, any number of ranks),
-or in a published checkpoint; if that has no config.json, `--model` gives its shape.
+or in a published checkpoint. If a published checkpoint has no config.json, `--model` gives the
+shape.
 """
 
 from collections.abc import Mapping
@@ -59,7 +60,7 @@ class ModelSource(TrainingInfo):
     """Folders or addresses of the data that the model was trained on, if known."""
     step: int | None = None
     vocabulary: int | None = None
-    """The number of tokens; further embedding rows are padding. None: one token per row."""
+    """The number of tokens; further embedding rows are padding. None if every row has a token."""
     state: Mapping[str, Any] = field(default_factory=dict)
     """The state in the checkpoint; empty if another program wrote it."""
 
@@ -89,7 +90,7 @@ def open_model(path: str | Path, options: LoadOptions | None = None) -> LoadedMo
     Args:
         path: the folder or file.
         options: the shape and tokenizer, if the files do not give them, and dtype and device.
-            Default: those of the files, on an accelerator if there is one.
+            Default: the values in the files, and an accelerator if there is one.
 
     Raises:
         UserError: there is no model, its shape or tokenizer is not known, or they do not fit
@@ -186,13 +187,14 @@ def find_tokenizer(source: ModelSource, options: LoadOptions) -> TextTokenizer:
     """Return the tokenizer of a model's data.
 
     Raises:
-        UserError: the tokenizer is not known, or the model was trained with another one.
+        UserError: the tokenizer is not known, or the model was trained with a different one.
     """
     given = options.tokenizer
     beside = _tokenizer_of_folder(source) if given is None or source.tokenizer else None
     tokenizer = TextTokenizer(given) if given else beside or _kept_tokenizer(source)
     expected = source.tokenizer.get("sha256", tokenizer.sha256)
-    # The tokenizer that an export wrote next to the weights is the same one in another form.
+    # The tokenizer that an export wrote next to the weights is the same tokenizer in a different
+    # form.
     if tokenizer.sha256 not in (expected, beside and beside.sha256):
         kind, _, name = tokenizer.spec.partition(":")
         given, own = Path(name).name, source.tokenizer["name"]
@@ -275,7 +277,7 @@ def _device(options: LoadOptions) -> torch.device:
     if options.device is not None:
         try:
             one = torch.ones(1, device=options.device)
-            one.item()  # fails on devices without values, such as meta
+            one.item()  # fails on devices that store no values, such as meta
         # The module of the device is missing, or torch was built without it.
         except (RuntimeError, AssertionError, ImportError) as error:
             raise UserError(

@@ -20,9 +20,10 @@ def read_weights(path: Path, *, vocab_size: int) -> Weights:
     """Return the weights in a checkpoint of this trainer, a published GLM, or a GPT-2.
 
     Args:
-        path: a file or a folder (`files`); of a run, the folder of a checkpoint
+        path: a file or a folder (`files`); for a run, the folder of one of its checkpoints
             (`usable_checkpoint`).
-        vocab_size: the number of rows of the model's embedding; a GPT-2 gets its missing rows.
+        vocab_size: the number of rows of the model's embedding; a GPT-2 gets the rows that it
+            lacks.
 
     Raises:
         UserError: there are no weights.
@@ -33,13 +34,13 @@ def read_weights(path: Path, *, vocab_size: int) -> Weights:
 
 
 def _read_partitioned(folder: Path) -> Weights:
-    """Return the fp32 weights of a checkpoint of ZeRO stage 1 to 3, which each rank wrote in part.
+    """Return the fp32 weights of a checkpoint of ZeRO stage 1 to 3; each rank wrote a part.
 
     DeepSpeed's own reader joins the parts.
 
     Raises:
         UserError: a file contains more than tensors and plain values, or cannot be read.
-        DamageError: a file is missing, or does not fit the others.
+        DamageError: a file is missing, or does not fit the remaining files.
     """
     from deepspeed.utils import zero_to_fp32  # noqa: PLC0415 - reads DS_ACCELERATOR when imported
 
@@ -73,7 +74,7 @@ def _read_files(path: Path, *, vocab_size: int) -> Weights:
     """
     ranks = find_files(path)
     if ranks[0][0].name.startswith(STEMS) and (folder := described_folder(path)):
-        shape_in(folder)  # refuses a model that is computed in another way, whatever --model says
+        shape_in(folder)  # refuses a model that is computed differently, whatever --model says
     source = ranks[0][0] if len(ranks) == len(ranks[0]) == 1 else ranks[0][0].parent
     parts = []
     for shards in ranks:
@@ -106,7 +107,7 @@ def _check_type(stored: Mapping[str, Tensor], source: Path) -> None:
     """Check that all weights have a floating-point type.
 
     Raises:
-        UserError: a weight has another type.
+        UserError: a weight has a different type.
     """
     for name, value in stored.items():
         if not value.is_floating_point():

@@ -27,7 +27,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 class WeightPart(Protocol):
-    """A tensor that is read on demand; a `torch.Tensor` is one."""
+    """A tensor that is read on demand; a `torch.Tensor` also has this protocol."""
 
     @property
     def shape(self) -> torch.Size:
@@ -96,13 +96,13 @@ class Weights:
             self.copy_to(name, parameter)
 
     def copy_to(self, name: str, parameter: Tensor) -> None:
-        """Copy a value into the first rows of a parameter; further rows stay unchanged."""
+        """Copy the stored value of a parameter into its first rows; further rows stay unchanged."""
         value = self.read(name)
         with torch.no_grad():
             parameter[: len(value)].copy_(value)
 
     def _joined(self, name: str, parts: Sequence[Tensor]) -> Tensor:
-        """Join the parts into which model parallelism has split a parameter.
+        """Return a parameter, joined from the parts into which model parallelism split it.
 
         Each rank's part of a fused matrix contains a part of the queries, then of the keys, then of
         the values.

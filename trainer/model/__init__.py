@@ -1,1 +1,1 @@
-"""The model: a transformer, what it pays attention to, its dropout, its loss, its sizes."""
+"""The model: a transformer, its attention, its dropout, its loss and its sizes."""

@@ -29,7 +29,7 @@ Mask = Tensor | BlockMask | None
 is True where a query sees a key; a float tensor is added to the scores."""
 
 _FLEX_CAPABILITY = (8, 0)
-"""From Ampere on: Triton no longer supports Volta, and Turing has no bf16."""
+"""The capability of Ampere; Triton no longer supports Volta, and Turing has no bf16."""
 
 MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 
@@ -37,13 +37,13 @@ MaskMod = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
 def make_mask(
     sep: Tensor | None, pieces: Tensor | None, *, shape: tuple[int, int], flex: bool
 ) -> Mask:
-    """Return the mask of a batch; None, which is causal, without `sep` and `pieces`.
+    """Return the mask of a batch; None, which is causal, if neither `sep` nor `pieces` is given.
 
     Args:
         sep: the number of tokens that all see each other: int64[b], or one element for all samples;
-            None: 0.
+            None means 0.
         pieces: int64[b, n], the document of each token; tokens of different documents do not see
-            each other. None: they do.
+            each other. If `pieces` is None, they do.
         shape: b and n.
         flex: whether to make blocks for FlexAttention.
     """
@@ -62,7 +62,7 @@ def make_mask(
 
 
 def mask_mod(sep: Tensor | None, pieces: Tensor | None) -> MaskMod:
-    """Return the rule: a function of (sample, head, query, key), tensors of indices, to bool."""
+    """Return the rule, a function from tensors of indices (sample, head, query, key) to bool."""
 
     def sees(sample: Tensor, _head: Tensor, query: Tensor, key: Tensor) -> Tensor:
         seen = key <= query
@@ -78,8 +78,8 @@ def mask_mod(sep: Tensor | None, pieces: Tensor | None) -> MaskMod:
 def additive(mask: Mask, dtype: torch.dtype) -> Mask:
     """Return a mask in the form that fused attention reads: 0 or -inf, in the type of the queries.
 
-    PyTorch would convert a bool mask to this form in every layer. Fused attention reads rows of a
-    multiple of 8 numbers in place, and copies others.
+    PyTorch would convert a bool mask to this form in every layer. Fused attention reads rows in
+    place if their length is a multiple of 8, and copies all other rows.
     """
     if not isinstance(mask, Tensor) or mask.dtype != torch.bool:
         return mask

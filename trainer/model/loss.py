@@ -26,18 +26,18 @@ class LossSums(NamedTuple):
 
 
 def cross_entropy(logits: Tensor, targets: Tensor, smoothing: float = 0.0) -> tuple[Tensor, Tensor]:
-    """Return the losses of targets, float32[k], and 1 for those with the largest logit, int64[k].
+    """Return each target's loss, float32[k], and 1 if it has the largest logit, else 0, int64[k].
 
-    Compiled, seven passes over the logits become one; uncompiled, they take a third of the time of
-    a step of a GPT-2 with 124M parameters on an H100.
+    If this is compiled, seven passes over the logits become one; if not, they take a third of the
+    time of a step of a GPT-2 with 124M parameters on an H100.
 
     Args:
         logits: float[k, V], of k tokens; the loss is computed in fp32.
-        targets: int64[k], their next tokens.
+        targets: int64[k], the tokens to predict.
         smoothing: e; the loss is (1 - e) x cross-entropy + e x the mean of -log p of all tokens.
     """
     losses = F.cross_entropy(logits.float(), targets, reduction="none", label_smoothing=smoothing)
-    # This comes last: the backward pass recomputes only up to the values that it needs.
+    # This comes last, because the backward pass recomputes only up to the values that it needs.
     hits = logits.detach().argmax(1) == targets
     return losses, hits.long()
 
@@ -55,14 +55,16 @@ def loss_sums(
 
     Args:
         hidden: float[b, n, h], the output of the last layer.
-        project: from float[k, h] to logits float[k, V].
+        project: a function from hidden states float[k, h] to logits float[k, V].
         batch: `targets`, int64[b, n]; `loss_mask`, [b, n], bool, or 0 and 1; and, if they are
-            known, `loss_indices`, int64[k]: the indices of the flattened mask where it holds. To
-            find them on a GPU, the CPU would have to wait until the GPU has done all its work.
+            known, `loss_indices`, int64[k]: the indices at which the flattened mask is true. If
+            they had to be found on a GPU, the CPU would have to wait until the GPU has done all its
+            work.
         chunk: the number of tokens whose logits are computed at a time.
-        kept: the maximum number of tokens whose logits are kept for the backward pass. With more
-            tokens, in more than one chunk, the backward pass recomputes all logits.
-        token_loss: computes the loss of each token, and whether its target has the largest logit.
+        kept: the maximum number of tokens whose logits are kept for the backward pass. If there are
+            more tokens, in more than one chunk, the backward pass recomputes all logits.
+        token_loss: a function that computes the loss of each token, and whether its target has the
+            largest logit.
     """
     mask = batch["loss_mask"].bool()
     indices = batch.get("loss_indices")
@@ -77,8 +79,8 @@ def loss_sums(
     losses, hits = _in_chunks(
         of_chunk, rows, row_targets, chunk, is_kept=len(rows) <= max(chunk, kept)
     )
-    # Copied to distinct indices, then summed along rows: the order of addition is the same on every
-    # device, unlike with a scatter.
+    # The losses are copied to distinct indices and then summed along rows, so that the order of
+    # addition is the same on every device, which it would not be with a scatter.
     loss = losses.new_zeros(mask.numel()).index_copy(0, indices, losses)
     correct = hits.new_zeros(mask.numel()).index_copy(0, indices, hits)
     return LossSums(loss.view(mask.shape).sum(1), correct.view(mask.shape).sum(1), mask.sum(1))

@@ -2,11 +2,11 @@
 
     model = GLM(ModelConfig.named("glm-large"))
     logits = model(tokens, position_ids, sep=sep)     # [b, n, V]
-    sums = model(batch)                               # LossSums, as a loader's batch has it
+    sums = model(batch)                               # LossSums of a loader's batch
 
 Layers, names in the state dict, initial values and numerics are those of THUDM/GLM (commit
 4f61ed7, model/modeling_glm.py and mpu/transformer.py), so that its published files load and give
-the same logits. Without block positions and with a causal mask it is a GPT-2.
+the same logits. With a causal mask and no block positions, it is a GPT-2.
 
 Each leaf module draws its initial values from PyTorch's default generator when it is made, because
 `deepspeed.zero.Init` partitions parameters as soon as their module exists.
@@ -30,7 +30,7 @@ CHUNK_LOGITS = 2**26
 """The number of logits computed at a time for the loss: 256 MiB in fp32."""
 _CHUNK_SHARE = 64
 """A GPU computes more logits at a time if they fill no more than 1/64 of its memory in fp32; an
-uncompiled loss takes three times as much."""
+uncompiled loss takes three times as much memory."""
 _KEPT_SHARE = 8
 """A GPU keeps the logits of a micro-batch for the backward pass if they fill no more than 1/8 of
 its memory, in the type of the weights if the loss is compiled and in fp32 otherwise; else it
@@ -39,11 +39,12 @@ logits are recomputed, and on 526,000 if they are kept, which takes 5 GiB more."
 
 
 Extend = Callable[[Tensor, Tensor], tuple[Tensor, Tensor]]
-"""Takes keys and values of new tokens, [b, heads, n, width], and returns those of all tokens."""
+"""Takes keys and values of new tokens, [b, heads, n, width], and returns the keys and values of all
+tokens."""
 
 
 class CachedInput(Protocol):
-    """New tokens, and the cached keys and values of earlier ones (`trainer.generate.decoder`)."""
+    """New tokens, and the cached keys and values of earlier tokens (`trainer.generate.decoder`)."""
 
     tokens: Tensor
     """The new tokens, int64[b, n]."""
@@ -111,13 +112,13 @@ class GLM(nn.Module):
         One method does both because DeepSpeed and DDP wrap only `forward`.
 
         Args:
-            tokens: int64[b, n]. Or a batch: a mapping with `tokens`, `targets`, `loss_mask`, and
-                for blanks `position_ids` and `sep`, without which it is causal; `pieces` isolates
-                its documents. If the batch has `words`, int64[b, k], the result is the logits of
-                these words after the last token of each row, float32[b, k]. Or a `CachedInput`,
-                whose cache is extended: the result is the logits after the last new token of each
-                row, float[b, V].
-            position_ids: int64[b, 2, n], positions and block positions; None: 0, 1, 2 ….
+            tokens: int64[b, n]; or a batch, which is a mapping with `tokens`, `targets`,
+                `loss_mask` and, for blanks, `position_ids` and `sep`. A batch that lacks `sep` is
+                causal; `pieces` isolates the batch's documents. If the batch has `words`, int64[b,
+                k], the result is the logits of these words after the last token of each row,
+                float32[b, k]. It may also be a `CachedInput`, whose cache is extended; the result
+                is then the logits after the last new token of each row, float[b, V].
+            position_ids: int64[b, 2, n], positions and block positions; None means 0, 1, 2 ….
             sep: int64[b], or one number for all: the number of tokens that see each other in both
                 directions.
             causal: whether no token sees later ones; `sep` must then be None.
@@ -138,13 +139,13 @@ class GLM(nn.Module):
         return logits
 
     def loss_sum(self, batch: Mapping[str, Tensor]) -> LossSums:
-        """Return the sums of a batch like `forward`, typed."""
+        """Return the `LossSums` of a batch, like `forward`, whose type is wider."""
         sums: LossSums = self(batch)
         return sums
 
     @contextmanager
     def use_attention(self, attention: Literal["auto", "sdpa", "flex"]) -> Iterator[None]:
-        """Use another attention kernel within the block; see `__init__`."""
+        """Use a different attention kernel within the block; see `__init__`."""
         former, self.attention = self.attention, attention
         try:
             yield
@@ -165,7 +166,7 @@ class GLM(nn.Module):
         if position_ids is None:
             position_ids = _plain_positions(tokens)
         embedded = self.word_embeddings(tokens)
-        # Converted once for all layers: fused attention would convert any other form.
+        # The mask is converted once for all layers: each layer would convert any other form.
         mask = additive(mask, embedded.dtype)
         hidden: Tensor = self.transformer(embedded, position_ids, mask)
         return hidden
@@ -191,7 +192,7 @@ class GLM(nn.Module):
         self.cross_entropy = torch.compile(cross_entropy)
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
-        """Return the groups for an optimizer: weights with decay, biases and LayerNorms without."""
+        """Return two groups for an optimizer: weights, which decay, and biases and LayerNorms."""
         decaying: list[nn.Parameter] = []
         constant: list[nn.Parameter] = []
         for module in self.modules():
@@ -357,7 +358,7 @@ class FeedForward(nn.Module):
 
 
 def _residual_std(config: ModelConfig) -> float:
-    """Return the std of the two weights per layer that add to the residual stream (as GPT-2)."""
+    """Return the std of the two weights per layer that add to the residual stream, as in GPT-2."""
     return float(config.init_std / (2 * config.num_layers) ** 0.5)
 
 
@@ -393,13 +394,15 @@ Reduce = Callable[[Tensor, Project], tuple[Tensor, ...]]
 class TiedEmbedding(Embedding):
     """Token embeddings, and logits from the same matrix.
 
-    Both are calls of this module, so that ZeRO stage 3 gathers the matrix for each call. All ranks
-    take part in a gather, so every rank must make the same number of calls. The number of chunks of
-    logits differs by rank, so one `reduce` within one call computes them all.
+    Both are computed in calls of this module, so that ZeRO stage 3 gathers the matrix for each
+    call. All ranks take part in a gather, so every rank must make the same number of calls. The
+    number of chunks of logits differs by rank, so one `reduce` within one call computes all of
+    these chunks.
     """
 
     vocabulary: int | None = None
-    """The number of tokens with a probability, the first ones; None: all."""
+    """The number of tokens that may have a probability, which are the first ones; None if all
+    may."""
 
     def forward(
         self, inputs: Tensor, *, project: bool = False, reduce: Reduce | None = None
@@ -409,9 +412,9 @@ class TiedEmbedding(Embedding):
         Args:
             inputs: tokens, int64[…]; with `project` or `reduce`, hidden states, float[…, h].
             project: whether to return logits.
-            reduce: called with the hidden states and the function that projects them. Its result is
-                returned as a plain tuple, because DeepSpeed rebuilds outputs of modules from a
-                list.
+            reduce: a function that is called with the hidden states and the function that projects
+                them. Its result is returned as a plain tuple, because DeepSpeed rebuilds outputs of
+                modules from a list.
         """
         if reduce is not None:
             return tuple(reduce(inputs, self._projected))

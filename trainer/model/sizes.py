@@ -15,7 +15,8 @@ from shards.records import from_json
 from trainer.json_file import is_file, read_object
 
 VOCABULARY_MULTIPLE = 128
-"""The number of embedding rows is a multiple of this, as in the reference, for matrix units."""
+"""The number of embedding rows is a multiple of this, as in THUDM/GLM, which suits the matrix units
+of GPUs."""
 _SIZE_FIELDS = ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions")
 _RANGES = {"hidden_dropout": 1, "attention_dropout": 1, "layernorm_eps": 1, "init_std": 1000}
 """Upper bounds of real numbers, which must be from 0 to below the bound."""
@@ -36,7 +37,8 @@ class ModelConfig:
     hidden_size: int
     num_heads: int
     vocab_size: int
-    """Rows of the embedding, a multiple of 128: the tokenizer's vocabulary, padded."""
+    """The number of rows of the embedding: the tokenizer's vocabulary, padded to a multiple of
+    128."""
     max_positions: int
     """The number of positions, P. Published files have P + 1 rows per position table."""
     block_positions: bool = True
@@ -69,7 +71,7 @@ class ModelConfig:
     def named(cls, name: str) -> "ModelConfig":
         """Return the shape that `--model` names: one of `SIZES`, or a JSON file.
 
-        The file holds this class's fields; those with a default may be omitted.
+        The file holds this class's fields; fields with a default may be omitted.
 
         Raises:
             UserError: there is no such name, or the file does not describe a model.
@@ -94,7 +96,7 @@ class ModelConfig:
 
     @property
     def position_rows(self) -> int:
-        """The number of rows of a position table; that of a GLM has one more than positions."""
+        """The number of rows of a position table; a GLM's has one row more than positions."""
         return self.max_positions + 1 if self.block_positions else self.max_positions
 
     def num_parameters(self) -> int:
@@ -107,8 +109,8 @@ class ModelConfig:
     def flops_per_token(self, length: int, *, target_share: float = 1.0) -> float:
         """Return the FLOPs of training on one token: forward and backward, no recomputation.
 
-        Each weight in a matrix product costs 6 (2 forward, 4 backward); attention costs 12 per
-        layer, hidden unit and position, masked or not (PaLM, arXiv:2204.02311, appendix B).
+        Each weight in a matrix product costs 6 FLOPs (2 forward, 4 backward); attention costs 12
+        per layer, hidden unit and position, masked or not (PaLM, arXiv:2204.02311, appendix B).
         Table lookups cost nothing. Logits are computed only for tokens with loss.
 
         Args:

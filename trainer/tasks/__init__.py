@@ -1,1 +1,1 @@
-"""Tasks as rows of tokens: questions with choices, blanks to fill, texts to write."""
+"""Turns tasks into rows of tokens: questions with choices, blanks to fill, and texts to write."""

@@ -1,4 +1,4 @@
-"""Finds tasks by name, or in a file that describes one."""
+"""Finds tasks by name, or by the path of a file that describes a task."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -22,7 +22,7 @@ _KINDS: Mapping[str, type[Task]] = {
     "customization": SequenceTask,
 }
 TASKS = tuple(sorted(_DESCRIPTIONS))
-"""The names of the built-in tasks. The reference calls seq2seq customization."""
+"""The names of the built-in tasks. THUDM/GLM calls seq2seq customization."""
 
 
 def find_task(name: str) -> Task:

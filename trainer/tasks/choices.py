@@ -28,10 +28,10 @@ class ChoiceTask(Task):
         return item.label(labels, is_needed=not context.is_test, key=self.description.label)
 
     def encode(self, item: Item, example: Example, context: EncodeContext) -> Example:
-        """Return an example with its rows: one per choice, or one with words."""
+        """Return an example with its rows: one row per choice, or one row with words."""
         pattern, words = context.pattern, self.description.words(context.pattern)
         answers = words or self._choices(item)
-        if example.facts is None:  # other examples may have equal choices that are both right
+        if example.facts is None:  # with facts, two equal choices may both be right
             _check_differ(answers, context, item)
         if words and context.form != SPELLED:
             row = context.blank_row(list(strings_of(pattern.text, item)), (), item)
@@ -103,7 +103,7 @@ def _word(answer: str, context: EncodeContext, item: Item) -> int:
 
 
 def _check_differ(answers: Sequence[str], context: EncodeContext, item: Item) -> None:
-    """Check that no two answers have the same tokens: one of them would be wrong.
+    """Check that no two answers have the same tokens, because one of the two would be wrong.
 
     Raises:
         UserError: two answers have the same tokens.

@@ -2,10 +2,10 @@
 
 Several rows may share a line of a batch, without seeing each other:
 
-    Part A of the first, of the second, … | Part B of the first, of the second, … | padding
+    Part A of the first row, the second, … | Part B of the first row, the second, … | padding
 
-Each token has the same position as in a line of its own, and `pieces` gives the row of each token,
-so the loss of a row does not depend on the others. A causal row is only Part B.
+Each token has the same position as if its row had a separate line, and `pieces` gives the row of
+each token, so the loss of a row does not depend on the other rows. A causal row has only Part B.
 """
 
 from collections.abc import Mapping, Sequence
@@ -69,18 +69,18 @@ def pack(rows: Sequence[Row]) -> list[list[Row]]:
 
 
 def to_device(batch: Mapping[str, Tensor], device: torch.device) -> dict[str, Tensor]:
-    """Return a batch on a device."""
+    """Return a batch, copied to a device."""
     return {name: tensor.to(device) for name, tensor in batch.items()}
 
 
 def _in_parts(line: Sequence[Row], arrays: Sequence[NDArray[np.generic]]) -> NDArray[np.generic]:
-    """Join arrays [..., n] of the rows of a line: all Parts A first, then all Parts B."""
+    """Return the joined arrays [..., n] of a line's rows: all Parts A first, then all Parts B."""
     halves = [np.split(array, [row.sep], -1) for array, row in zip(arrays, line, strict=True)]
     return np.concatenate([half[part] for part in range(2) for half in halves], axis=-1)
 
 
 def _filled(arrays: Sequence[NDArray[np.generic]], width: int, fill: int) -> NDArray[np.generic]:
-    """Stack arrays [..., n], with their last axis padded to a width."""
+    """Return a stack of arrays [..., n], whose last axes are padded to a width."""
     stacked = np.full((len(arrays), *arrays[0].shape[:-1], width), fill, arrays[0].dtype)
     for row, array in zip(stacked, arrays, strict=True):
         row[..., : array.shape[-1]] = array

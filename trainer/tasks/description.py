@@ -25,7 +25,7 @@ class Pattern:
     text: str
     """A template with a blank."""
     verbalizer: Mapping[str, str] = field(default_factory=dict)
-    """Words that replace those of the task."""
+    """Words that replace the task's words."""
     filler: str | None = None
     """A template of the text that fills the blank, for patterns with {choice}."""
 
@@ -37,9 +37,10 @@ class Description:
     pattern: tuple[Pattern, ...]
     """The patterns, numbered from 0."""
     metric: tuple[str, ...]
-    """Names of CHOICE_METRICS, or of TEXT_METRICS with `answer`; the first picks the best epoch."""
+    """Names in CHOICE_METRICS, or in TEXT_METRICS if there is an `answer`; the first metric picks
+    the best epoch."""
     default: int = 0
-    """The number of the pattern that is used without --pattern."""
+    """The number of the pattern that is used if --pattern is not given."""
     verbalizer: Mapping[str, str] = field(default_factory=dict)
     """A word for each label, in the order of the classes."""
     choices: tuple[str, ...] = ()
@@ -51,8 +52,8 @@ class Description:
     label: str = "label"
     """The field with the label, or with the number of the right choice, from 0."""
     name: str | None = None
-    """The field with the name of an item, with which its prediction begins; None: idx or id, if the
-    item has one."""
+    """The field with the name of an item, which is also the first field of the item's prediction;
+    None for idx or id, if the item has one."""
     form: str = CLOZE
     length: int = 256
 

@@ -26,7 +26,7 @@ _EXPECTED = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Item:
-    """An object of a file."""
+    """An item of a task file, which is an object of JSON."""
 
     fields: Mapping[str, Any]
     path: Path
@@ -74,10 +74,10 @@ class Item:
         return str(self.value(*keys, of=str))
 
     def shown(self, name: str) -> str:
-        """Return a field as a text stands for it, `outer.inner` below another; numbers are texts.
+        """Return a field, or a nested field `outer.inner`, as text; numbers are converted to text.
 
         Raises:
-            UserError: it is neither, or not there.
+            UserError: the field is neither text nor a number, or is missing.
         """
         keys = (name,) if self.has(name) else tuple(name.split("."))
         value = self.value(*keys)
@@ -85,19 +85,19 @@ class Item:
         return str(value) if is_number else self.text(*keys)
 
     def name(self, number: int) -> Any:
-        """Return the item's own name, its idx or id; else its number, which is given."""
+        """Return the item's name, which is its idx or id; if it has neither, return `number`."""
         given = (self.fields.get(key) for key in ("idx", "id"))
         return next((name for name in given if name is not None), number)
 
     def parts(self, *keys: str) -> "list[Item]":
-        """Return the objects of a list; UserError where it is no such list."""
+        """Return the objects of a list as items; raise a UserError if it is no such list."""
         values = self.value(*keys, of=list)
         if not all(isinstance(value, dict) for value in values):
             raise self.wrong(f'the field "{".".join(keys)}" contains values that are not objects.')
         return [replace(self, fields=value) for value in values]
 
     def label(self, labels: Sequence[object], *, is_needed: bool, key: str = "label") -> int | None:
-        """Return the number of the item's label; None if it has none.
+        """Return the number of the item's label; None if the item has no label.
 
         Args:
             labels: the labels of the task.
@@ -129,8 +129,8 @@ class Item:
 def read_items(path: Path) -> list[Item]:
     """Return the objects in a file of JSON lines or a JSON array; blank lines are skipped.
 
-    The lines of a file NAME.source become the field `source`, and those of NAME.target next to it,
-    if it exists, the field `target`.
+    The lines of a file NAME.source become the field `source`, and the lines of NAME.target next to
+    it, if there is such a file, become the field `target`.
 
     Raises:
         UserError: the file cannot be read, or a line is not a JSON object.
@@ -195,5 +195,5 @@ def _item(fields: Any, path: Path, place: str) -> Item:
 
 
 def _shown(label: object) -> str:
-    """Return a label as JSON; a text has no quotes."""
+    """Return a label as JSON, but a text without quotes."""
     return label if isinstance(label, str) else json.dumps(label)

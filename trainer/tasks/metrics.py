@@ -36,7 +36,7 @@ def per_cent(hits: Sequence[bool]) -> float:
 
 
 def f1(labels: Sequence[object], predictions: Sequence[object], *, of: object) -> float:
-    """Return the F1 of the label `of`, from 0 to 1; 0 if it does not occur."""
+    """Return the F1 of the label `of`, from 0 to 1; 0 if the label does not occur."""
     both = sum(a == b == of for a, b in zip(labels, predictions, strict=True))
     either = sum(a == of for a in labels) + sum(b == of for b in predictions)
     return 2 * both / either if either else 0.0
@@ -61,8 +61,8 @@ def text_metrics(questions: Sequence[Example], predictions: Sequence[Answer]) ->
 def rouge(references: Sequence[str], predictions: Sequence[str]) -> Metrics:
     """Return ROUGE-1, -2 and -L: mean F-measures of all predictions in per cent.
 
-    torchmetrics computes them. Words are letters and digits in lower case, not stemmed, and each
-    Chinese character is a word.
+    torchmetrics computes them. Words are runs of letters and digits in lower case, not stemmed, and
+    each Chinese character is a word.
 
     Raises:
         UserError: torchmetrics is not installed.

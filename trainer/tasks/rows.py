@@ -1,11 +1,11 @@
 """Examples of any task, and their rows of tokens for a model.
 
     Part A   [CLS] text with a mask [eos]      all tokens see it
-    Part B   sop answer                        each token predicts the next one, the last one eop
+    Part B   sop answer                        each token predicts the next, the last predicts eop
 
-In Part B, positions stay at the mask, and block positions count 1, 2 … from sop on. As in THUDM/GLM
-(commit 4f61ed7, data_utils/data_utils: build_input_from_ids). A row for a causal model is the text
-followed by the answer, without special tokens between them.
+In Part B, positions stay at the mask, and block positions are 1, 2 …, where 1 is sop. This follows
+THUDM/GLM (commit 4f61ed7, data_utils/data_utils: build_input_from_ids). A row for a causal model is
+the text followed by the answer, without special tokens between them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,11 +38,11 @@ class Row:
         """Make the row of a context and its answer.
 
         Args:
-            context: Part A from [CLS] to its last token; of a causal row, the text with at least
+            context: Part A from [CLS] to its last token; for a causal row, the text with at least
                 one token.
-            answer: the tokens to predict, including the one that ends them. If empty, Part B is
-                only sop.
-            mask_at: the index of the mask; None: the row is causal, and has no Part B.
+            answer: the tokens to predict, including the token that ends the answer. If there are
+                none, Part B is only sop.
+            mask_at: the index of the mask; None if the row is causal, so that it has no Part A.
             sop: the token that begins an answer.
             padding: a token, and the number of times that it follows Part A, visible like text.
             was_cut: whether the pattern was cut because it was too long.
@@ -56,7 +56,7 @@ class Row:
 
     @property
     def sep(self) -> int:
-        """The number of tokens of Part A; 0: causal."""
+        """The number of tokens of Part A; 0 if the row is causal."""
         return 0 if self.mask_at is None else len(self._context) + self._padding[1]
 
     @property
@@ -87,17 +87,17 @@ class Row:
 
     @property
     def targets(self) -> Integers:
-        """The tokens to predict, int64[n]; 0 where there is none."""
+        """The tokens to predict, int64[n]; 0 at a token that predicts none."""
         return np.pad(self.answer.astype(np.int64), (len(self) - len(self.answer), 0))
 
     @property
     def loss_mask(self) -> NDArray[np.bool_]:
-        """Whether there is a token to predict, bool[n]."""
+        """Whether each token predicts a token, bool[n]."""
         return np.arange(len(self)) >= len(self) - len(self.answer)
 
 
 Answer = int | str
-"""The number of a choice or word; or 1 or 0, whether an answer is the most probable text; or a
+"""The number of a choice or word; 1 or 0, for whether an answer is the most probable text; or a
 generated text."""
 
 
@@ -121,7 +121,8 @@ class Example:
     words: tuple[int, ...] = ()
     """The ids of the verbalizers, in the order of the labels."""
     label: int | None = None
-    """The number of the right choice or word; None if it is not known, or there are none."""
+    """The number of the right choice or word; None if it is not known, or if there are no
+    choices."""
     facts: Mapping[str, Any] | None = None
     """Further values that the task needs for metrics and predictions, such as right answers."""
 

@@ -63,7 +63,7 @@ def _copa_fields(item: Item) -> dict[str, str]:
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class MultiRC(ChoiceTask):
-    """Decide for each answer to a question about a passage whether it is right."""
+    """Decide for each answer to a question about a passage whether the answer is right."""
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
         """Yield each answer to each question about a passage."""
@@ -111,7 +111,7 @@ class MultiRC(ChoiceTask):
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class ReCoRD(ChoiceTask):
-    """Choose the entity of a passage that fills the gap in a query about it."""
+    """Choose the entity of a passage that fills the gap in a query about the passage."""
 
     MIN_CHOICES = 1
 
@@ -160,10 +160,10 @@ class ReCoRD(ChoiceTask):
 def _competing(
     names: Sequence[str], answers: Sequence[str], context: EncodeContext, draw: random.Random
 ) -> Iterator[tuple[str, Sequence[str], int | None]]:
-    """Yield the suffix of a query's name, its choices, and the number of the right one.
+    """Yield the suffix of a query's name, its choices, and the number of the right choice.
 
-    In training there is one query per right answer, with at most nine wrong ones. Otherwise there
-    is one query with all entities, of which several may be right.
+    In training there is one query per right answer, with at most nine wrong choices. Otherwise
+    there is one query with all entities, of which several may be right.
     """
     if not context.is_train:
         yield "", names, next((at for at, one in enumerate(names) if one in answers), None)
@@ -200,7 +200,7 @@ def _entity(part: Item, text: str) -> str:
 
 
 def _words(answer: str) -> list[str]:
-    """Return the words of an answer in lower case, without punctuation and articles."""
+    """Return the words of an answer in lower case, without punctuation or articles."""
     kept = "".join(sign for sign in answer.lower() if sign not in string.punctuation)
     return re.sub(r"\b(a|an|the)\b", " ", kept).split()
 
@@ -214,20 +214,20 @@ def _overlap(one: list[str], two: list[str]) -> float:
 class Wsc(ChoiceTask):
     """Decide whether a pronoun refers to a name.
 
-    Without other candidates, the model is trained to generate the right name, and an item counts as
-    true if the name is the most probable text. With candidates, it counts as true if the name is
-    the best choice.
+    If --candidates is not given, the model is trained to generate the right name, and an item
+    counts as true if the name is the most probable text. If it is given, an item counts as true if
+    the name is the best choice.
     """
 
     USED_OPTIONS: ClassVar[tuple[str, ...]] = ("form", "length", "pattern", "candidates")
     MIN_CHOICES = 1
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
-        """Yield the items; for training, only those with the right name."""
+        """Yield the items; for training, only the items with the right name."""
         for item in items:
             is_true = item.label(_FALSE_TRUE, is_needed=not context.is_test)
             if context.is_train and not is_true:
-                continue  # with a wrong name the right one is not known
+                continue  # if the name is wrong, the right name is not known
             name, idx = item.text("target", "span1_text"), item.value("idx")
             fields = {"text": _marked(item), "pronoun": item.text("target", "span2_text")}
             for number, others in enumerate(_candidates(item, name, context)):
@@ -243,7 +243,7 @@ class Wsc(ChoiceTask):
                 )
 
     def metrics(self, examples: Sequence[Example], answers: Sequence[Answer]) -> Metrics:
-        """Return the accuracy of true and false in per cent."""
+        """Return the accuracy of the decisions between true and false, in per cent."""
         known = labels_of([replace(one, label=(one.facts or {})["is_true"]) for one in examples])
         given = (self.as_submitted(*pair) for pair in zip(examples, answers, strict=True))
         pairs = zip(known, given, strict=True)
@@ -256,7 +256,7 @@ class Wsc(ChoiceTask):
 
 
 def _candidates(item: Item, own: str, context: EncodeContext) -> list[list[str]]:
-    """Return groups of other names for an item, each name once."""
+    """Return groups of an item's candidates other than its own name, without duplicates."""
     if not context.options.candidates:
         return [[]]
     given = dict.fromkeys(part.text("text") for part in item.parts("candidates"))

@@ -1,4 +1,4 @@
-"""A task: makes examples of items, measures answers, and formats them for submission.
+"""A task: makes examples of items, measures answers, and formats answers for submission.
 
     examples = task.examples(path, split=TRAIN, tokenizer=tokenizer, options=PromptOptions())
     given = [one.answer for one in predict(model, examples)]
@@ -37,7 +37,7 @@ Lines = list[dict[str, Any]]
 
 @dataclass(frozen=True, kw_only=True)
 class PromptOptions:
-    """How a task's items become examples; flags of every command that asks them."""
+    """Options for making examples from a task's items, which are flags of several commands."""
 
     pattern: int | None = option(None, type=int, metavar="N", group=ASKED)
     """Number of the task's prompt pattern, counted from 0. Default: the task's."""
@@ -85,7 +85,7 @@ class EncodeContext:
         return self.split == TEST
 
     def blank(self, kind: str) -> str:
-        """Return the role of the blank token for a kind: `mask` if the model lacks that kind."""
+        """Return the role of the blank token for a kind, or `mask` if the model lacks that kind."""
         is_known = self.prompt_format.task_mask and kind in self.tokenizer.special
         return kind if is_known else "mask"
 
@@ -110,7 +110,7 @@ class EncodeContext:
         Args:
             strings: the strings of the pattern.
             item: the item, for errors.
-            taken: the number of other tokens of the row.
+            taken: the number of tokens of the row that are not in the pattern.
 
         Raises:
             UserError: the row is too long, even after cutting all that may be cut.
@@ -186,7 +186,7 @@ class Task(ABC):
     def expand(
         self, items: Sequence[Item], context: EncodeContext
     ) -> Iterable[tuple[Item, Example]]:
-        """Yield, per example, an item with the pattern's fields, and the example without rows."""
+        """Yield items with the pattern's fields, each with an example that has no rows yet."""
         key = self.description.name
         for number, item in enumerate(items):
             name = item.value(key, of=NAME) if key else item.name(number)
@@ -194,7 +194,7 @@ class Task(ABC):
             yield item, Example(guid=guid, idx=name, label=self.label(item, context))
 
     def label(self, item: Item, context: EncodeContext) -> int | None:  # noqa: ARG002
-        """Return the number of an item's right choice; None without choices."""
+        """Return the number of an item's right choice; None if there are no choices."""
         return None
 
     def examples(
@@ -249,7 +249,7 @@ class Task(ABC):
         return examples
 
     def file(self, folder: Path, split: str) -> Path:
-        """Return the file of a split in a folder: val.jsonl, or a name of CLUE or GLM."""
+        """Return a split's file in a folder: SPLIT.jsonl, or a name that CLUE or GLM uses."""
         stems = (split, "dev") if split == VALIDATION else (split,)
         paths = [folder / f"{stem}{suffix}" for suffix in _SUFFIXES for stem in stems]
         return next((path for path in paths if path.is_file()), paths[0])
@@ -291,7 +291,7 @@ class Task(ABC):
             )
 
     def check_fields(self, items: Sequence[Item], context: EncodeContext) -> None:  # noqa: ARG002
-        """Check that the first item, if any, has the fields of the pattern; for subclasses."""
+        """Subclasses may check here that the first item, if any, has the fields of the pattern."""
         return
 
 

@@ -6,9 +6,9 @@
 [sMASK] or [gMASK]; white space before it is dropped. Marks within the text of a field are plain
 text. Filters follow a colon, separated by commas:
 
-    cut      if a row is too long, cut tokens from the end of this field; from the last such field
-    even     likewise, but from the longest such field, the last of equals
-    plain    replace curly quotes and en dashes by those of ASCII
+    cut      if a row is too long, cut tokens from the end of the last such field
+    even     the same, but cut from the longest such field, or from the last of equals
+    plain    replace curly quotes and en dashes by ASCII characters
     open     remove the final punctuation
     strip    remove white space at both ends
 
@@ -33,7 +33,7 @@ _PLAIN = str.maketrans({"“": '"', "”": '"', "‘": "'", "’": "'", "–": "
 
 
 def plain(text: str) -> str:
-    """Replace the curly quotes and en dashes of a text by those of ASCII."""
+    """Return a text with ASCII characters instead of curly quotes and en dashes."""
     return text.translate(_PLAIN)
 
 
@@ -143,7 +143,7 @@ def shorten(ids: Sequence[list[int]], cuts: Sequence[str], excess: int) -> bool:
     """Remove tokens from the ends of strings that may be cut; return whether that was enough.
 
     Args:
-        ids: the ids of each string; shortened in place.
+        ids: the ids of each string, which are shortened in place.
         cuts: CUT, EVEN or "" for each string.
         excess: the number of tokens to remove.
     """

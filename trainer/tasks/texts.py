@@ -1,6 +1,6 @@
 """Tasks whose answers are generated: the model continues a prompt or fills its blank.
 
-One of them is sequence to sequence: the model generates a target in a blank after a source.
+One such task is sequence to sequence: the model generates a target in a blank after a source.
 
     [CLS] source [sMASK] eos …padding  |  sop target eop
 
@@ -22,7 +22,7 @@ from trainer.tasks.task import EncodeContext, Lines, Task, with_rows
 from trainer.tasks.template import TemplatePart, parse, strings_of, text_of
 
 TARGET_LENGTH = 128
-"""The maximum number of tokens of a generated text, without --target-length."""
+"""The maximum number of tokens of a generated text, if --target-length is not given."""
 _SOURCE_LENGTH = 512
 _FRAME = 3
 """The number of tokens of Part A other than the source."""
@@ -43,7 +43,8 @@ _PUBLISHED = (
     (("question",), "answer"),
     (("input",), "output"),
 )
-"""Fields of prompts and of answers in published files; the first ones that exist are used."""
+"""Fields of prompts and of answers in published files; the first entry whose fields all exist is
+used."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -111,7 +112,7 @@ class TextTask(Task):
 
 
 def _suggested_task(fields: Collection[str]) -> str | None:
-    """Return the JSON of a task file for items with these fields; None if they are not known."""
+    """Return the JSON of a task file for items with these fields; None if no fields match."""
     for prompts, answer in _PUBLISHED:
         if {*prompts, answer} <= {*fields}:
             *first, last = prompts
