@@ -1,4 +1,4 @@
-"""Defines a corpus with a custom reader, whose records have at most 200 bytes."""
+"""A corpus with a custom reader, whose records have at most 200 bytes."""
 
 from pipelines.corpus import CorpusSpec, Document, InputFormat, Options, required_text, text_columns
 
