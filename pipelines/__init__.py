@@ -1,4 +1,4 @@
-"""Beam pipelines: raw corpora in, token shards out.
+"""Beam pipelines that turn raw corpora into token shards.
 
 These names are public. So are `pipelines.corpus`, `pipelines.quality` and `pipelines.transforms`,
 from which you build corpora, custom profiles and custom pipelines (docs/own.md). Everything else

@@ -1,4 +1,4 @@
-"""Python API for runs: the same work and options as the command of a corpus.
+"""The Python API for runs, with the same work and options as the command of a corpus.
 
     build(WudaoOptions(…))    ─ job/command.py ─▶  Built         the dataset that a run made
     estimate("wudao", …)      ─ job/estimate.py ─▶ Estimated     the estimated cost of a run
@@ -105,7 +105,7 @@ class Estimated:
     tokens: int
     shards: int
     disk_bytes: int
-    """The peak disk usage in bytes: shards and intermediate files."""
+    """The peak disk usage of shards and intermediate files, in bytes."""
 
     def __str__(self) -> str:
         return self.text
@@ -123,20 +123,20 @@ class Estimated:
 def build(
     corpus: str | ModuleType | Options, /, *, runner_flags: Sequence[str] = (), **options: Any
 ) -> Built:
-    """Make a dataset, or add to one, and return it, like `python -m pipelines.CORPUS`.
+    """Make a dataset or add to one, as `python -m pipelines.CORPUS` does, and return it.
 
         build("wudao", input="folder", tokenizer="tiktoken:gpt2")
         build(WudaoOptions(input=("folder",), tokenizer="tiktoken:gpt2"))
 
-    Keywords are the flags of the command, "-" written as "_". Values are Python values or the
+    Keywords are the flags of the command, with "_" instead of "-". Values are Python values or the
     strings that the flags accept: languages=["zh", "en"] or "zh,en", shard_tokens=100_000_000 or
     "100M", input="folder" or {"zh": "one folder", "en": "pile:another one"}. To resume an
     interrupted call, repeat it; if the dataset is complete, the call returns it.
 
     Args:
-        corpus: The name of a corpus (wudao, pile, fineweb, text, ...), or your own module with a
-            corpus, or the name of this module; or an options object of the class that the corpus's
-            module defines.
+        corpus: The name of a corpus (wudao, pile, fineweb, text, ...); a module of yours that
+            defines a corpus, or the name of the module; or an options object of the class that the
+            corpus's module defines.
         runner_flags: Flags that only Beam's runner knows; on a command line they follow --.
         options: Options of the corpus (pipelines.wudao.WudaoOptions has those of wudao), and flags
             of Beam such as runner="FlinkRunner", flink_master="HOST:PORT".
@@ -173,7 +173,7 @@ def build(
 
 
 def estimate(corpus: str | ModuleType | Options, /, **options: Any) -> Estimated:
-    """Estimate the cost of `build` with the same options from a timed sample, like `--plan`.
+    """Estimate what `build` costs with the same options, based on a timed sample, like `--plan`.
 
     Nothing is written to the output.
 
@@ -206,7 +206,7 @@ def _checked_options(
     runner_flags: Sequence[str] = (),
     plan: bool = False,
 ) -> tuple[str, Options]:
-    """Return the module of a corpus and its options, parsed as its command would parse them."""
+    """Return the name of a corpus's module, and the options as its command would parse them."""
     if isinstance(corpus, Options):
         if values or runner_flags:
             raise UserError("pass either an options object, or the name of a corpus and keywords")
@@ -231,7 +231,7 @@ def _checked_options(
 
 
 def _module_of(corpus: str | ModuleType) -> str:
-    """Return the module of a corpus, which is given by its name or as a module."""
+    """Return the name of a corpus's module, given the corpus's name or the module itself."""
     name = corpus if isinstance(corpus, str) else corpus.__name__
     _check_not_script(name)
     importlib.invalidate_caches()  # a notebook cell may have just written the module

@@ -1,8 +1,8 @@
 """CC-News as news-please extracts it: JSON lines with title, description and maintext.
 
-A document is title, description and text, joined with spaces, and has more than 100 characters; a
-description is left out if the text begins with it. These are the rules of the reference GLM
-(THUDM/GLM data_utils/corpora.py, CCNews).
+A document consists of the title, the description and the text, joined with spaces, and has more
+than 100 characters; the description is left out if the text begins with it. These are the rules of
+the reference GLM (THUDM/GLM data_utils/corpora.py, CCNews).
 """
 
 import sys

@@ -32,10 +32,10 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def kernel(function: _Function) -> _Function:
     """Return a function as native code, compiled for the types of the arguments it is called with.
 
-    A kernel does not create arrays but uses those that it receives: code that creates arrays takes
-    twice as long to compile, and counts references to all arrays. A kernel runs without the
-    interpreter's lock (GIL). Indices are not checked, numbers overflow silently, and division by
-    zero gives infinity or NaN.
+    A kernel does not create arrays but uses those that it receives, because code that creates
+    arrays takes twice as long to compile, and counts references to all arrays. A kernel runs
+    without the interpreter's lock (GIL). Indices are not checked, numbers overflow silently, and
+    division by zero gives infinity or NaN.
     """
     return cast(_Function, Kernel(function))
 
@@ -43,8 +43,8 @@ def kernel(function: _Function) -> _Function:
 def kernel_inlined(function: _Function) -> _Function:
     """Return a kernel that is inlined into its callers.
 
-    Callers can then pass tuples of many arrays for every word: a real call would take longer than
-    processing the word.
+    Callers can then pass tuples of many arrays for every word; a real call with such arguments
+    would take longer than processing the word.
     """
     return cast(_Function, Kernel(function, inlined=True))
 
@@ -68,7 +68,7 @@ class Kernel:
             return np.errstate(all="ignore")(self._function)
         try:
             numba = importlib.import_module("pipelines.kernel_cache")
-        except Exception as error:  # a numba made for another numpy fails in many ways
+        except Exception as error:  # a numba built for a different numpy fails in many ways
             raise UserError(
                 f"numba cannot be imported ({type(error).__name__}: {error}): pip install "
                 "'corpusmill[pipelines]'."

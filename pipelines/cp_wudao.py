@@ -150,7 +150,7 @@ def copy_documents(
         seed: Seed of the sample hash.
 
     Raises:
-        UserError: The output contains other documents, or no document would be copied.
+        UserError: The output contains different documents, or no document would be copied.
     """
     present = _present(output)
     foreign = sorted(present - {file.relative for file in files})
@@ -187,9 +187,10 @@ def copy_documents(
 def pick_least(
     files: Sequence[InputFile], number: int, *, seed: int, counts: PickCounts
 ) -> list[list[RecordPlace]]:
-    """Return, for each file, the records that are among those with the smallest sample hashes.
+    """Return, for each file, its records among the `number` with the smallest sample hashes.
 
-    The records of a file are in its order. Of records with equal hashes, the first is chosen.
+    The records of a file are in the order of the file. If records have equal hashes, the first one
+    is chosen.
     """
     places = (_places(file, index, seed=seed, counts=counts) for index, file in enumerate(files))
     by_file: list[list[RecordPlace]] = [[] for _ in files]
@@ -202,7 +203,7 @@ def write_picked(file: InputFile, places: Sequence[RecordPlace], path: Path) -> 
     """Write the records at some places of a file as a JSON array, each with its original bytes.
 
     Raises:
-        UserError: `path` exists with other content, which is not changed.
+        UserError: `path` exists with different content, which is not changed.
     """
     with atomic_write(path) as handle, open_input(file.path) as source:
         handle.write(b"[")

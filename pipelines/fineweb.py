@@ -1,8 +1,9 @@
 """FineWeb, FineWeb-Edu and FineWeb-2: Parquet files of web pages, from the Hugging Face hub.
 
-Every column is kept as provenance. Three are renamed because our own columns have their names:
-`language`, `score` and `int_score` become `web_language`, `edu_score` and `edu_int_score`. Any
-other column, and any value in a numeric column that is not a number, goes into `other` as JSON.
+Every column is kept as provenance. Three columns are renamed because our own columns have the same
+names: `language`, `score` and `int_score` become `web_language`, `edu_score` and `edu_int_score`.
+Columns that COLUMNS lacks, and values of numeric columns that are not numbers, go into `other` as
+JSON.
 """
 
 import sys
@@ -37,7 +38,7 @@ COLUMNS: Mapping[str, tuple[str, pa.DataType]] = {
     "int_score": ("edu_int_score", pa.int64()),
     "minhash_cluster_size": ("minhash_cluster_size", pa.int64()),
 }
-"""The name and type under which each column of the files is kept."""
+"""The name and type with which each column of the files is kept."""
 PROVENANCE = {**dict(COLUMNS.values()), "other": pa.large_string()}
 _TEXTS = {field: name for field, (name, kind) in COLUMNS.items() if kind == pa.large_string()}
 _INTEGERS = {pa.float64(): range(-(2**53), 2**53 + 1), pa.int64(): range(-(2**63), 2**63)}

@@ -1,4 +1,4 @@
-"""How numba compiles kernels, and where it keeps them: see compiled.py.
+"""Makes numba compile and cache kernels in the way that compiled.py describes.
 
 On each machine one process compiles at a time. The others wait for it and load the compiled code; a
 process that finds all the code it needs does not wait.
@@ -96,7 +96,7 @@ def _keep(compiled: Any, folder: Path) -> None:
 
 
 class _Cache(caching.FunctionCache):
-    """The compiled versions of a function, in a folder that is named after the sources."""
+    """The cache of a function's compiled versions, in a folder that is named after the sources."""
 
     def __init__(self, function: Any, folder: Path) -> None:
         # Do not call numba's own __init__, which looks for a folder and uses a file's time as
@@ -109,7 +109,7 @@ class _Cache(caching.FunctionCache):
         self._enabled = True
 
     def load_overload(self, types: Any, context: Any) -> Any:
-        """Return a compiled version, waiting if another process is compiling it now; or None."""
+        """Return a compiled version or None, after waiting if another process is compiling it."""
         load: Any = super().load_overload
         found = load(types, context)
         if found is None and _turn.take(self._cache_path):
@@ -118,7 +118,7 @@ class _Cache(caching.FunctionCache):
 
 
 class _Serializer(caching.CompileResultCacheImpl):
-    """Turns compiled code into bytes; the folder already exists."""
+    """Turns compiled code into bytes, without creating the folder, which already exists."""
 
     def __init__(self) -> None:
         self._locator = SimpleNamespace(ensure_cache_path=lambda: None)
@@ -127,8 +127,8 @@ class _Serializer(caching.CompileResultCacheImpl):
 def _compile_less(compiled: Any) -> None:
     """Let kernels share a callee's version for numbers, without a wrapper for Python callers.
 
-    numba would compile another version for each constant that is passed, which is a third of all
-    its work here, and would then use the version for numbers.
+    For each constant that is passed, numba would compile an additional version, which is a third of
+    all its work here, and would then use the version for numbers.
     """
     kinds: Any = importlib.import_module("numba.core.types")
 

@@ -1,4 +1,4 @@
-"""The versions of libraries, and faster libraries where they agree with the usual ones."""
+"""Finds the versions of libraries, and uses faster libraries if they agree with the usual ones."""
 
 import importlib.metadata
 import logging

@@ -32,10 +32,10 @@ SUBSETS = (
     "PhilPapers", "Pile-CC", "PubMed Abstracts", "PubMed Central", "StackExchange",
     "USPTO Backgrounds", "Ubuntu IRC", "Wikipedia (en)", "YoutubeSubtitles",
 )  # fmt: skip
-"""Gao et al. 2020 (arXiv 2101.00027), table 1, as `pile_set_name` spells them."""
+"""The subsets in table 1 of Gao et al. 2020 (arXiv 2101.00027), spelled as in `pile_set_name`."""
 
 CODE_SUBSETS = frozenset({"Github", "StackExchange"})
-"""Subsets of programs, and of answers that are full of programs: entities and mojibake there are
+"""Subsets of programs, or of answers that are full of programs; entities and mojibake in them are
 intentional. The other subsets contain prose, with snippets of code at most."""
 
 _LEFT_OUT = (
@@ -47,13 +47,13 @@ GLM_SHARES: Mapping[str, float] = {
     **dict.fromkeys(_LEFT_OUT, 0.0),
     **dict.fromkeys(("PubMed Central", "ArXiv", "FreeLaw"), 0.3),
 }
-"""Shares that the reference GLM takes (THUDM/GLM data_utils/corpora.py, Pile); other subsets in
-full."""
+"""The shares of the subsets that the reference GLM does not use in full (THUDM/GLM
+data_utils/corpora.py, Pile)."""
 
 _NAME = re.compile(
     rf"""["']pile_set_name["']\s*:\s*["']({"|".join(map(re.escape, SUBSETS))})["']"""
 )
-"""Matches the name of the subset in a text, written as JSON or as a Python dictionary."""
+"""Matches the name of the subset in a string that represents JSON or a Python dictionary."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,7 +135,7 @@ def parse_shares(keep: Sequence[str]) -> Mapping[str, float]:
     """Parse a list of NAME=SHARE and return the shares by name.
 
     Raises:
-        UserError: An item has another form, or a share is not between 0 and 1.
+        UserError: An item does not have this form, or a share is not between 0 and 1.
     """
     shares = {}
     for item in keep:
@@ -153,7 +153,7 @@ def parse_shares(keep: Sequence[str]) -> Mapping[str, float]:
 
 
 def is_taken(text: str, share: float, *, seed: int) -> bool:
-    """Return whether a text belongs to the share; a hash of the text decides, so shares nest."""
+    """Return whether a text's hash puts it in the share; larger shares contain smaller ones."""
     if share >= 1:
         return True
     digest = hashlib.blake2b(text.encode(), digest_size=8, key=f"share {seed}".encode()).digest()

@@ -1,52 +1,52 @@
-"""The job of every command, top to bottom: one Beam pipeline, the same on every runner.
+"""Builds the job that every command runs: one Beam pipeline, which is the same on every runner.
 
     ReadSplits | ProcessSplits | FindDuplicates | WriteShards | CommitManifest
 
 What runs where? Each stage consists of a plan, a Reshuffle and a ParDo. The plan is one element,
-processed by one worker: it waits for the stage before (`AsList`), reads the records of that stage's
-items, and lists the items of its own stage (plans.py). The Reshuffle breaks fusion, so that the
-items spread over all workers. The ParDo runs each item unless its record exists: a function that
-reads files and writes files, the record last (process/, dedup/, merge/). CommitManifest is one
+which one worker processes: it waits for the previous stage (`AsList`), reads the records of that
+stage's items, and lists the items of its own stage (plans.py). The Reshuffle breaks fusion, so that
+the items spread over all workers. The ParDo runs each item whose record does not exist yet. An item
+reads files and writes files, its record last (process/, dedup/, merge/). CommitManifest is one
 element again.
 
-Which elements pass through Beam? A plan hands small items to its ParDo, for `map` paths and ranges
-of files; the next plan only gets the names of finished items. Options and input files are in the
-job's store; the graph holds the work folder and the identifier of the job. The store keeps values
-in memory if everything runs in the driver, otherwise in files of .work/job.
+Which elements pass through Beam? A plan hands small items to its ParDo, such as paths and ranges of
+files for `map`; the next plan only gets the names of finished items. Options and input files are in
+the job's store; the graph holds the work folder and the identifier of the job. The store keeps
+values in memory if everything runs in the driver, otherwise in files of .work/job.
 
 Why do documents not cross a shuffle? Batch Beam cannot resume, and its local runners hold every
-shuffled element in memory. With documents in segments, a kill only costs the unfinished items, and
-duplicates are found by hashes, a few bytes per document.
+shuffled element in memory. Since documents are in segments, a kill only costs the unfinished items,
+and duplicates are found by hashes, which have a few bytes per document.
 
 What if an engine runs an item twice, or starts the job again? Every plan lists the same items, each
 item writes the same bytes, and an item whose record exists is done. If a manifest with the number
-of the job exists, the job is committed.
+of the job exists, the job has been committed.
 
 What if a worker or the driver is killed? Beam's engines retry. On one machine the driver starts
 another worker process and tries the item again; the third death ends the run. If the driver is
-killed, the same command continues: a record of an earlier job counts if the files that it names are
-unchanged. On an engine, cancel the old job first (docs/large.md).
+killed, the same command resumes the job: a record of an earlier job counts if the files that it
+names are unchanged. On an engine, cancel the old job first (docs/large.md).
 
-Where do the steps run? Inside ProcessSplits: a worker reads a split, one range of a file or several
-small files, and cleans, identifies, judges and tokenizes it batch by batch. It drops texts that are
-repeated within a file; FindDuplicates finds all other duplicates. transforms.py offers the steps as
-transforms for custom pipelines, whose WriteDataset ends in the same FindDuplicates, WriteShards and
-CommitManifest. If the input is windowed, each pane is committed by these stages in one process
-(write/commit.py).
+Where do the steps run? They run inside ProcessSplits: a worker reads a split, which is a range of a
+file or several small files, and cleans, identifies, judges and tokenizes its texts batch by batch.
+The worker drops texts that are repeated within a file; FindDuplicates finds all other duplicates.
+transforms.py offers the steps as transforms for custom pipelines, whose WriteDataset ends in the
+same FindDuplicates, WriteShards and CommitManifest. If the input is windowed, each pane is
+committed by these stages in one process (write/commit.py).
 
 When does a dataset change? Shards are written under the output folder, in the folder of their
 generation. Only the manifest, which is written last, makes them part of the dataset.
 
-Where are worker processes? An engine's workers run one item at a time, in `process`; the command
+Where do worker processes run? An engine's workers run one item at a time, in `process`; the command
 adds the flags that spread items over all of them on Flink and Spark (execute/cluster.py). With the
 DirectRunner, which is Beam's FnApiRunner in the driver's process, a stage is one bundle: the ParDo
 collects its items, and `finish_bundle` hands them to the processes of --workers, or runs them in
 the driver.
 
-What does the driver do? It locks the dataset, lists the input, loads the models once, in a worker
-if there are any, and chooses the number of the manifest before the job (job/build.py); every
+What does the driver do? It locks the dataset, lists the input, loads the models once (in a worker,
+if there are workers), and chooses the number of the manifest before the job (job/build.py); every
 process that runs items of `map` loads the models too. While an engine runs the job, the driver
-shows the progress. The page of the engine has "List …", "Spread …" and the work of each stage, with
+shows the progress. The engine's page has "List …", "Spread …" and the work of each stage, with
 counters. --append gives the job new files and a manifest to extend, --watch runs one job after
 another, --part I/N ends with ProcessSplits, and --part merge checks the items of `map` and runs
 none of them.
@@ -127,7 +127,7 @@ class ReadSplits(beam.PTransform[Any, PCollection[PlannedItem]]):
 
 
 class ProcessSplits(beam.PTransform[PCollection[PlannedItem], PCollection[str]]):
-    """Turns splits into segments: documents that passed every step, tokens, hashes, audit rows."""
+    """Turns splits into segments: audit rows, and the kept documents with tokens and hashes."""
 
     def __init__(self, store: JobStore, steps: Sequence[str]) -> None:
         super().__init__()
@@ -171,7 +171,7 @@ class WriteShards(_Stages):
 
 
 class CommitManifest(beam.PTransform[PCollection[str], PCollection[str]]):
-    """Checks the account and writes the manifest; yields its number, or nothing."""
+    """Checks the account and writes the manifest; yields the manifest's number, if there is one."""
 
     def __init__(self, store: JobStore) -> None:
         super().__init__()
@@ -191,7 +191,7 @@ class CommitManifest(beam.PTransform[PCollection[str], PCollection[str]]):
 def _listed(
     pipeline: beam.Pipeline, store: JobStore, stage: str, *waits: Any
 ) -> PCollection[PlannedItem]:
-    """Add the plan of a stage: one element that waits for others, then yields the stage's items."""
+    """Add the plan of a stage: an element that waits for `waits`, then yields the stage's items."""
     what, _ = _NAMES[stage]
     planning = beam.FlatMap(_plan, *waits, store=store, stage=stage).with_output_types(Any)
     items: PCollection[PlannedItem] = (
@@ -203,7 +203,7 @@ def _listed(
 def _done(
     items: PCollection[PlannedItem], store: JobStore, stage: str, work: str
 ) -> PCollection[str]:
-    """Add the work on the items of a stage; it yields the names of finished items."""
+    """Add the work on the items of a stage, which yields the names of finished items."""
     what, _ = _NAMES[stage]
     doing = beam.ParDo(ItemDoFn(store, stage)).with_output_types(str)
     done: PCollection[str] = items | f"Spread {what}" >> beam.Reshuffle() | work >> doing
@@ -228,7 +228,7 @@ def _report_errors(store: JobStore) -> AbstractContextManager[None]:
 
 
 class ItemDoFn(beam.DoFn):
-    """Runs items: one at a time on an engine, a whole bundle with workers in the driver."""
+    """Runs items: one at a time on an engine, but a whole bundle at once in the driver."""
 
     def __init__(self, store: JobStore, stage: str) -> None:
         self._store = store
@@ -239,7 +239,7 @@ class ItemDoFn(beam.DoFn):
         self._payload = b""
 
     def start_bundle(self) -> None:
-        """Start a new bundle without items."""
+        """Start a new, empty bundle."""
         self._bundle: list[PlannedItem] = []
 
     def process(self, listed: PlannedItem) -> Iterator[str]:
@@ -284,10 +284,10 @@ def run_job(store: JobStore, spec: JobSpec, runner: Runner, *, only_segments: bo
         store: The shared values of the job.
         spec: The values that the job's plans share, which are also in the store.
         runner: The runner, with Beam's flags and the worker processes of this machine.
-        only_segments: Whether the job ends with the segments.
+        only_segments: Whether the job ends when the segments are written.
 
     Raises:
-        UserError: A part of the job raised it, or the engine failed.
+        UserError: A part of the job raised this error, or the engine failed.
     """
     options, has_previous = spec.job.options, spec.base > 0
     pipeline = new_pipeline(runner, options.output.name)

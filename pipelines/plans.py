@@ -8,7 +8,7 @@
     merge    writes the shards of each source, and signatures for later generations
 
 A plan is a pure function of the job and of the earlier stages' records, so every evaluation returns
-the same items, also after an engine restarts the job. This module does not import Beam; pipeline.py
+the same items, even after an engine restarts the job. This module does not import Beam; pipeline.py
 turns the plans into a graph.
 """
 
@@ -111,13 +111,13 @@ class JobSpec:
     base: int = 0
     """The number of the manifest that the job extends; 0 for a new dataset."""
     grows: bool = False
-    """Whether the job adds a generation to a dataset that may have others: --append, --watch."""
+    """Whether the job may add a generation to earlier ones, as with --append and --watch."""
     workers: int = 0
     """The number of worker processes, for report.json."""
     locks: bool = False
     """Whether the commit locks the dataset, because no process lives through the whole job."""
     shards: Mapping[str, int] = field(default_factory=dict)
-    """The numbers of shards by source that are known before."""
+    """The number of shards of each source for which the number is known before the job."""
     begun: float = field(default_factory=time.time)
     """When the job began, in seconds since 1970."""
 
@@ -130,7 +130,7 @@ class JobSpec:
     def quality(self) -> QualityRules:
         """The rules of profiles and scorers; only the workers need the scorers' models."""
         options = self.job.options
-        # The steps check the labels of a custom model, because they know them.
+        # The labels of a custom model are known only to the steps, which check them.
         labels = None if options.lid_model else LANGUAGES
         quality = QualityRules.parse(options.quality, overrides=options.threshold, labels=labels)
         return QualityRules(
@@ -144,7 +144,7 @@ class JobFiles:
 
     files: Sequence[InputFile] = ()
     left_out: Mapping[InputFile, str] = field(default_factory=dict)
-    """Inputs that cannot be read, with the reason; the report lists them."""
+    """The inputs that cannot be read, with the reasons; the report lists these inputs."""
     first_seen: Mapping[InputFile, float] = field(default_factory=dict)
     """The time each file was first seen, in seconds since 1970, where known."""
 
@@ -154,20 +154,20 @@ class ProcessedInput:
     """The results of the first stage, `map`."""
 
     records: Sequence[ProcessRecord]
-    """The records of the items by file and place, without files that could not be processed."""
+    """The items' records, in the order of file and place, except those of the files in `failed`."""
     files: Sequence[InputFile]
     """The input files that were processed."""
     failed: Mapping[InputFile, str]
-    """The input files that could not be processed in a watch, with the reasons."""
+    """The input files that a watch could not process, with the reasons."""
     arrivals: Sequence[float] = ()
     """Arrival times of documents, in seconds since 1970, where known."""
 
 
 SPEC, FILES, PROCESSED, LOGGED = "spec", "files", "processed", "logged"
-"""Names in the store: a JobSpec, JobFiles, a ProcessedInput, and the commit's log on an engine."""
+"""The store's names for a JobSpec, JobFiles, a ProcessedInput, and an engine's commit log."""
 
 _SPLITS, _INDEX, _PLAN, _MANIFEST = "splits", "index", "plan", "manifest"
-"""Further names: a ProcessPlan, a SegmentIndex, a LazyPlan, the manifest that the job wrote."""
+"""Further names, for a ProcessPlan, a SegmentIndex, a LazyPlan, and the job's manifest."""
 
 
 def _has_files(job: Job, _: Any, record: DedupRecord | MergeRecord, _sizes: Any) -> bool:
@@ -221,17 +221,17 @@ def job_of(store: JobStore) -> Job:
 
 
 def is_of_command(store: JobStore) -> bool:
-    """Return whether a command waits for the job, as opposed to a pipeline of transforms."""
+    """Return whether a command waits for the job; False for a custom pipeline of transforms."""
     return not _spec_of(store).locks
 
 
 def _is_followed(store: JobStore, spec: JobSpec) -> bool:
-    """Return whether the driver is another process, which logs the messages of the job's parts."""
+    """Return whether the driver, in a separate process, logs the messages of the job's parts."""
     return not (store.is_local or spec.locks)
 
 
 def plan_stage(store: JobStore, stage: str) -> list[PlannedItem]:
-    """Return the items of a stage to hand out; all items of earlier stages must be done.
+    """Return the items of a stage for the workers; all items of earlier stages must be done.
 
     Raises:
         UserError: The job cannot be continued; the message says why and what to do.
@@ -321,7 +321,7 @@ def committed_manifest(store: JobStore) -> Manifest | None:
 
 
 def planned_splits(store: JobStore) -> ProcessPlan:
-    """Return the splits that a job processes, once they are planned."""
+    """Return the splits that a job processes; they must already be planned."""
     planned: ProcessPlan = store.get(_SPLITS)
     return planned
 
@@ -342,7 +342,7 @@ def run_later_stages(store: JobStore) -> Manifest | None:
 
 
 def processed_input(store: JobStore) -> ProcessedInput:
-    """Return the results of the stage `map`, once all of its items are done.
+    """Return the results of the stage `map`, whose items must all be done.
 
     Raises:
         UserError: The end of a file is missing.
@@ -438,7 +438,7 @@ def _check(spec: JobSpec, found: ProcessedInput) -> None:
             the records contain.
     """
     job = spec.job
-    if not job.options.watch:  # a watch continues whatever arrives
+    if not job.options.watch:  # a watch continues, no matter what arrives
         most = job.options.max_reject_rate
         if unreadable_share(found.records).rate > most:
             sources = unreadable_sources(found.records)
@@ -456,7 +456,7 @@ def _check(spec: JobSpec, found: ProcessedInput) -> None:
 
 
 def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex:
-    """Write the index of all segments to the file that items read, and return it."""
+    """Write the index of all segments to the file that items read, and return the index."""
     job, output = spec.job, spec.job.options.output
     grows_or_replaces = spec.base or job.options.overwrite
     current = manifests.read_current_manifest(output) if grows_or_replaces else None
@@ -467,7 +467,7 @@ def _make_index(spec: JobSpec, records: Sequence[ProcessRecord]) -> SegmentIndex
         "inputs": to_json(input_entries(records)),
     }
     if job.options.overwrite and current and current.libraries != job.versions:
-        # Other library versions write other bytes: these files need other names than the old ones.
+        # Different library versions write different bytes, so the new files need new names.
         identity["libraries"] = job.versions
     earlier = () if base is None else base.generations
     if earlier:
@@ -560,9 +560,9 @@ def _commit_results(
 
 
 def _stage_figures(store: JobStore, spec: JobSpec) -> dict[str, Any]:
-    """Return figures about the stages for report.json: seconds and numbers of items.
+    """Return figures about the stages for report.json: the seconds and the numbers of items.
 
-    A stage lasts until the next one is planned; a stage without work has no seconds.
+    A stage lasts until the next one is planned; a stage without work is not in `seconds`.
     """
     found = [(stage, store.get(stage)) for stage in STAGES]
     planned: list[tuple[str, StageSummary]] = [(stage, note) for stage, note in found if note]

@@ -46,12 +46,12 @@ from shards.storage.files import json_errors_explained, read_verified
 from shards.storage.remote import AnyPath
 
 NOW, THEN = range(2)
-"""Indices of the dataset's own thresholds and of the alternative ones."""
+"""Indices of the dataset's own thresholds and of the alternative thresholds."""
 DOCUMENTS, BYTES, TOKENS = range(3)
 """Indices of the amounts."""
 AMOUNTS = ("documents", "bytes", "tokens")
 LANGUAGE, SCORE, FIRST_RULE = 0, 1, 2
-"""Numbers of the first steps."""
+"""The numbers of the steps for the language and its score, and of the first rule."""
 KEPT, DEDUPLICATED, SCREENED, EXCLUDED = FATES = range(4)
 """The fates of a text in a run; SCREENED: dropped between rules and dedup; EXCLUDED: dropped by a
 step."""
@@ -124,12 +124,12 @@ class Rethreshold(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A number of the dataset now, and the number under the other thresholds."""
+    """A number of the dataset under its own thresholds, and under the alternative ones."""
 
     now: int
     then: int
     exact: bool
-    """Whether a run with the other thresholds would produce exactly this number."""
+    """Whether a run with the alternative thresholds would produce exactly this number."""
 
     def __add__(self, other: "Figure") -> "Figure":
         return Figure(
@@ -147,11 +147,11 @@ class StepDrops:
     reason: str
     """The reason that the account records for this step."""
     bounds: tuple[str, str]
-    """The step's bounds, now and with the other thresholds."""
+    """The step's bounds in the dataset's own thresholds and in the alternative ones."""
     drops: tuple[int, ...]
-    """Documents that this step drops because it is the first step they break, now and then."""
+    """The number of documents that this step drops, as their first broken step, by NOW and THEN."""
     breaks: tuple[int, ...]
-    """Documents in the wanted languages that break this step, no matter which step drops them."""
+    """The number of documents in languages to keep that break this step, by NOW and THEN."""
 
     def __add__(self, other: "StepDrops") -> "StepDrops":
         drops, breaks = map(add, self.drops, other.drops), map(add, self.breaks, other.breaks)
@@ -160,7 +160,7 @@ class StepDrops:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """The result of thresholds for one source, or for all sources."""
+    """The effect of alternative thresholds on one source, or on all sources."""
 
     before_dedup: Mapping[str, Figure]
     """The documents, bytes and tokens of the texts that the rules keep."""
@@ -168,7 +168,7 @@ class Forecast:
     """The documents, bytes, tokens and samples of the texts that remain after dedup."""
     steps: tuple[StepDrops, ...]
     unjudged: Mapping[str, int]
-    """Records dropped before their language is identified, now and then alike, by reason."""
+    """Records dropped before their language is identified, under any thresholds, by reason."""
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -176,15 +176,15 @@ class ThresholdCounts:
     """The effect of two sets of thresholds on the texts of one source in one language."""
 
     dropped: Counts
-    """int64[2, steps]: texts that each step drops, now and then."""
+    """int64[2, steps]: the number of texts that each step drops, under NOW and THEN."""
     broken: Counts
-    """int64[2, steps], texts in a wanted language that break a step, whichever one drops them."""
+    """int64[2, steps]: the number of texts in a language to keep that break each step."""
     passed: Counts
-    """int64[2, fates, 3]: texts that break no step: their number, bytes and tokens."""
+    """int64[2, fates, 3]: the number, bytes and tokens of the texts that break no step."""
 
     @classmethod
     def zero(cls, num_rules: int) -> "ThresholdCounts":
-        """Return the counts of no texts."""
+        """Return counts that are all zero."""
         shapes = (2, FIRST_RULE + num_rules), (2, FIRST_RULE + num_rules), (2, len(FATES), 3)
         dropped, broken, passed = (np.zeros(shape, np.int64) for shape in shapes)
         return cls(dropped=dropped, broken=broken, passed=passed)
@@ -202,13 +202,13 @@ class SourceCounts:
 def forecasts(
     directory: AnyPath, manifest: Manifest, both: tuple[Thresholds, Thresholds], stride: int
 ) -> dict[str, Forecast]:
-    """Return the result of thresholds for each source of a dataset.
+    """Return the effect of alternative thresholds on each source of a dataset.
 
     Args:
-        directory: The dataset.
-        manifest: Its manifest.
-        both: The dataset's own thresholds, and other thresholds with the same profiles. The others
-            have no rules for languages that the dataset's own thresholds exclude.
+        directory: The folder of the dataset.
+        manifest: The dataset's manifest.
+        both: The dataset's own thresholds, and alternative thresholds with the same profiles. The
+            alternative ones have no rules for languages that the dataset's own ones exclude.
         stride: The number of tokens from the start of one window to the next.
 
     Raises:
@@ -295,7 +295,7 @@ def _count_batch(
     *,
     path: AnyPath,
 ) -> None:
-    """Count the texts of a batch."""
+    """Add the texts of a batch to the counts of their source."""
     languages, codes = language_codes(batch["language"])
     reasons, reason_codes = language_codes(batch["reason"])
     unjudged = np.bincount(reason_codes[(codes < 0) & (reason_codes >= 0)], minlength=len(reasons))
@@ -326,7 +326,7 @@ def _count_batch(
 
 
 def _fates(reasons: Sequence[str | None], now: Thresholds) -> npt.NDArray[np.int8]:
-    """Return the fate that each reason means; the last entry is for texts without a reason."""
+    """Return the fate that each reason means; the last entry is for texts that have no reason."""
     known: dict[str | None, int] = {
         **dict.fromkeys((DUPLICATE, f"near-{DUPLICATE}"), DEDUPLICATED),
         **dict.fromkeys(("language", "language-score", *REASONS, *now.reasons), EXCLUDED),

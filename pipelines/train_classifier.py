@@ -2,9 +2,10 @@
 
     python -m pipelines.train_classifier --positive good/ --negative web/ --output quality.bin
 
-Texts of the first folder get the label `hq`, texts of the second `cc`, as in DCLM's classifier. A
-share of the texts is held out; the closing table shows how many of them each bound keeps. The same
-input and options give the same bytes: a single thread trains, with a fixed seed.
+Texts of the first folder get the label `hq`, and those of the second `cc`, as for DCLM's
+classifier. A share of the texts is held out, and the closing table shows how many of these each
+bound keeps. The same input and options give the same bytes, because a single thread trains, with a
+fixed seed.
 """
 
 import argparse
@@ -252,7 +253,7 @@ def _training_line(text: str) -> str:
 
 
 def train(sides: Iterable[Side], folder: Path, *, options: TrainClassifier) -> Path:
-    """Train a model in a folder and return its file; equal texts and options give equal bytes.
+    """Train a model and return its file in a folder; equal texts and options give equal bytes.
 
     Raises:
         UserError: The fastText library is missing, or cannot make such a model.
@@ -298,9 +299,9 @@ def _library() -> Any:
 
 
 def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]:
-    """Return the shares of held-out texts that each bound keeps, scored as in a run.
+    """Return, for each bound, the shares of held-out texts that it keeps, scored as in a run.
 
-    The precision is None where a bound keeps no texts.
+    The precision is None if a bound keeps no texts.
     """
     positives, negatives = (_scores(model, sides[0].label, side.held_out) for side in sides)
     rows: list[dict[str, float | None]] = []
@@ -318,7 +319,7 @@ def measure(model: Path, sides: Sequence[Side]) -> list[dict[str, float | None]]
 
 
 def _scores(model: Path, label: str, texts: Sequence[str]) -> npt.NDArray[np.float32]:
-    """Return the probability of a label for each text, 0 where the model knows no word."""
+    """Return the probability of a label for each text; 0 if the model knows no word of the text."""
     quality = QualityRules(ClassifierScorer([f"{model}:{label}"]).selection)
     (scores,) = quality.judge(texts, ["und"] * len(texts)).metrics.values()
     return np.nan_to_num(scores)

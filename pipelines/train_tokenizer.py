@@ -30,12 +30,12 @@ HOLD_OUT = HoldOut(share=0.02, max_bytes=4 << 20)
 """The share of sampled records that measure the tokenizer instead of training it."""
 
 _LINE_CHARACTERS = 4096
-"""Longer lines are cut, because SentencePiece drops lines above a limit in bytes."""
+"""The length at which lines are cut, because SentencePiece drops lines above a limit in bytes."""
 
 _MIN_COVERAGE = 0.9
 
 _SMALLEST = 300
-"""The smallest vocabulary: 256 bytes, three control symbols, and a few characters."""
+"""The minimum size of a vocabulary: 256 bytes, three control symbols, and a few characters."""
 
 
 def _vocab_size(text: str) -> int:

@@ -36,7 +36,7 @@ def check_new(path: Path, ending: str, library: str) -> None:
     """Check that a model's file name has its library's ending, and that no such file exists.
 
     Raises:
-        UserError: The name has another ending, or the file exists.
+        UserError: The name does not have this ending, or the file exists.
     """
     if path.suffix != ending:
         raise UserError(f"--output {path}: the name of a {library} model has to end in {ending}.")
@@ -46,7 +46,7 @@ def check_new(path: Path, ending: str, library: str) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class TrainingTextOptions:
-    """The corpus, and the texts of it, to train on."""
+    """The corpus to train on, and the choice of its texts."""
 
     corpus: str = option("text", metavar="NAME")
     """Corpus of the input, or a module that defines one."""
@@ -68,7 +68,7 @@ class TrainingTextOptions:
             inputs: The values of the corpus's --input.
 
         Raises:
-            UserError: The corpus does not exist, or does not have such an option or value.
+            UserError: The corpus does not exist, or does not have one of the options.
         """
         module = find_corpus(self.corpus, where="--corpus")
         options_class = load_spec(module).options
@@ -91,7 +91,7 @@ class TrainingTextOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class HoldOut:
-    """The texts that are held back; hashes of their records decide."""
+    """The choice of the texts that are held back, by hashes of their records."""
 
     share: float
     """The share of records to hold back."""
@@ -102,7 +102,7 @@ class HoldOut:
 class TrainingTexts:
     """The texts of a sample of a corpus's records.
 
-    Iterating yields the texts to train on and keeps some others back in `held_out`.
+    Iterating yields the texts to train on, and stores the held-back texts in `held_out`.
     """
 
     def __init__(
@@ -190,7 +190,7 @@ class TrainingTexts:
             print_message(f"{self._program}: {warning}")
 
     def _texts(self, file: InputFile) -> Iterator[tuple[str, bool]]:
-        """Yield the cleaned texts of the sample, and whether to hold each back."""
+        """Yield each cleaned text of the sample, and whether to hold the text back."""
         corpus = self._corpora[file.source]
         batcher, clean = DocumentBatcher(corpus), CleanStep()
         cut = splits(file, corpus.input_format, split_bytes=file.bytes)
@@ -209,7 +209,7 @@ class TrainingTexts:
 
 
 def _counted(reasons: Mapping[str, int]) -> str:
-    """Return a phrase with the total number, and the number for the most frequent reasons."""
+    """Return a phrase with the total number, and the numbers for the most frequent reasons."""
     most = Counter(reasons).most_common(4)
     counts = ", ".join(f"{number:,} {reason}" for reason, number in most)
     return f"{sum(reasons.values()):,} ({counts})"

@@ -1,8 +1,8 @@
 """Baidu Zhidao: JSON lines, each with a question and its answers; each answer becomes a document.
 
-The question is a prompt without loss. Prompt and rules follow the reference GLM (THUDM/GLM
-data_utils/corpora.py, zhidao): the best answer needs more than 10 characters, any other more than
-100, and a question without a title is left out.
+The question is a prompt, which has no loss. Prompt and rules follow the reference GLM (THUDM/GLM
+data_utils/corpora.py, zhidao): the best answer needs more than 10 characters, each of the others
+needs more than 100, and a question without a title is left out.
 """
 
 import sys

@@ -1,4 +1,4 @@
-"""Zhihu: JSON lines, each with a question and an answer; the question is a prompt without loss.
+"""Zhihu: JSON lines, each with an answer and a question, which is a prompt that has no loss.
 
 The prompt and the rule follow the reference GLM (THUDM/GLM data_utils/corpora.py, zhihu): an answer
 has more than 100 characters, or more than 1,000 votes.
@@ -27,7 +27,7 @@ from pipelines.job.command import main
 from pipelines.read.names import JSON_FILES
 
 _DIGITS = 18
-"""The maximum digits of a vote count that is parsed; a longer number exceeds any limit."""
+"""The maximum number of digits of a parsed vote count; a longer number exceeds any limit."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -29,7 +29,7 @@ class TextBatch:
 
         Args:
             strings: The texts.
-            languages: The labels of the texts' languages, as lid.176 has them.
+            languages: The labels of the texts' languages, as in lid.176.
             splitters: The functions that find words, by kind: SPACES or DATATROVE.
             libraries: The libraries of this process.
         """
@@ -52,7 +52,7 @@ class TextBatch:
         return self._words[splitter]
 
     def num_words(self, kind: str) -> npt.NDArray[np.int64]:
-        """Return the number of words of each text; words between spaces are only counted."""
+        """Return the number of words of each text; words between spaces are counted, not stored."""
         if self._splitters[kind] is Spans.words and self.known_words(kind) is None:
             return self.texts.num_words()
         return self.words(kind).counts
@@ -62,7 +62,7 @@ class TextBatch:
         return self._words.get(self._splitters[kind])
 
     def split(self, texts: Spans, kind: str) -> Spans:
-        """Return the words of other texts of the same languages."""
+        """Return the words of texts that are not in the batch but in the same languages."""
         return self._splitters[kind](texts)
 
     def with_texts(
@@ -71,7 +71,7 @@ class TextBatch:
         texts: Spans | None = None,
         words: Mapping[str, Spans] = MappingProxyType({}),
     ) -> "TextBatch":
-        """Return a batch of other texts in the same languages.
+        """Return a batch of new texts in the same languages.
 
         Args:
             strings: The new texts.
@@ -96,7 +96,7 @@ class MeasuredText:
         """Make the text with index `at` of a batch."""
         self.text = batch.strings[at]
         self.language = batch.languages[at]
-        """The label of its language, as lid.176 has it."""
+        """The label of the text's language, as in lid.176."""
         self._batch, self._at = batch, at
 
     def words(self, kind: str) -> list[str]:
@@ -106,5 +106,5 @@ class MeasuredText:
         return Spans(words.characters, words.starts[own], words.ends[own], words.offsets).strings()
 
     def replaced(self, text: str) -> "MeasuredText":
-        """Return another text instead of this one, in the same language."""
+        """Return the measured text of a new string in the same language."""
         return MeasuredText(self._batch.with_text(text, self._at), 0)

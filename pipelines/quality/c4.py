@@ -1,4 +1,4 @@
-"""C4's rules for English web pages (Raffel et al. 2020, JMLR 21-140): about lines, then pages.
+"""C4's rules for the lines and pages of English web text (Raffel et al. 2020, JMLR 21-140).
 
              @paper                              @datatrove, @fineweb (0.10.1)
 line ends    . ? ! "                             . ? ! " '      (@fineweb: any)
@@ -47,7 +47,7 @@ _RARE = "jkvm"
 """Rare letters: a phrase is searched for by the first of these letters that it contains."""
 _NUM_ASCII = 128
 _CITATIONS = ("[edit]", "[citation needed]")
-"""Citations, in addition to those of digits."""
+"""The citations that are removed, in addition to numbers in brackets."""
 _UPPER_A, _UPPER_Z, _SMALL_K, _KELVIN, _TO_SMALL = ord("A"), ord("Z"), ord("k"), 0x212A, 0x20
 _CURLY, _DOT, _QUESTION, _EXCLAMATION = map(ord, "{.?!")
 _NOTHING, _HEAD = np.uint32(0), 2
@@ -176,10 +176,10 @@ def _is_phrase(line: Codes, first: Any, row: Codes) -> bool:
 
 @kernel
 def _small(code: Any) -> Any:
-    """Return the small letter of A to Z and of the Kelvin sign, any other character unchanged.
+    """Return A to Z and the Kelvin sign as small letters, and any other character unchanged.
 
     The only other character whose lower case has an ASCII letter is İ, which becomes i and a
-    combining dot: no phrase ends with i, and none contains that dot.
+    combining dot. It needs no rule, because no phrase ends with i or contains that dot.
     """
     if _UPPER_A <= code <= _UPPER_Z:
         return code + _TO_SMALL
@@ -190,7 +190,7 @@ def _small(code: Any) -> Any:
 
 
 def _paper_sentences(lines: Spans) -> Places:
-    """Return the number of sentences per line: end and closing marks before white space."""
+    """Return the number of sentences per line; they end with marks before white space."""
     counts = np.zeros(len(lines.starts), np.int64)
     characters = lines.characters
     _count_ends(characters.codes, characters.kinds, lines.starts, lines.ends, counts)
@@ -220,7 +220,7 @@ def _is_mark(code: int) -> bool:
 
 def _spacy_sentences(lines: Spans, batch: TextBatch) -> Places:
     """Return the number of sentences that spaCy's sentencizer finds in each line."""
-    # A line without end marks before its very end is one sentence: spaCy is not needed.
+    # A line with no end marks before its very end is one sentence, so spaCy is not needed.
     has_marks = lines.stripped_behind(ENDING).having(ENDING)
     sentences = np.ones(len(has_marks), np.int64)
     if has_marks.any():
@@ -234,7 +234,7 @@ def _spacy_sentences(lines: Spans, batch: TextBatch) -> Places:
 def _with_lines(
     batch: TextBatch, before: Spans, page: Spans, stay: Flags, cited: Flags
 ) -> TextBatch:
-    """Return the texts with the lines that are kept, and their words as far as they are known.
+    """Return a batch of texts that consist of the kept lines, with the words that are known.
 
     Args:
         batch: The texts.
@@ -255,7 +255,7 @@ def _with_lines(
     if words is None or words.characters is not batch.texts.characters:
         return batch.with_texts(strings, pages)
     changed = before.sums(stay & cited) > 0
-    # The words of a line do not depend on its text: white space between lines is a token too.
+    # White space between lines is a token, so a line's words do not depend on other lines.
     first = np.searchsorted(words.starts, before.starts)
     inside = np.repeat(stay, np.diff(first, append=len(words.starts)))
     words = words[inside & ~np.repeat(changed, words.counts)]

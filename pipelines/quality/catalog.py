@@ -35,7 +35,7 @@ _BY_NAME = {name: profile for profile in PROFILES for name in {profile.name, pro
 NAMES = (NONE, *sorted({*_BY_NAME}))
 
 PROFILE_GROUP = "corpusmill.profiles"
-"""The entry points of installed packages: a short name of a profile, and its MODULE:NAME."""
+"""The group of the entry points with which installed packages give profiles short names."""
 
 
 def find_profile(name: str) -> Profile:

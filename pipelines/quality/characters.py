@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 
 def _characters(ranges: str) -> frozenset[str]:
-    """Return the characters of code points and ranges in hexadecimal: "21 2E 61D-61F"."""
+    """Return the characters of code points and ranges in hexadecimal, such as "21 2E 61D-61F"."""
     bounds = [part.partition("-") for part in ranges.split()]
     return frozenset(
         chr(code)
@@ -28,7 +28,7 @@ TERMINAL = _characters(
     16AF5 16B37-16B38 16B44 16E98 1BC9F 1DA88
     """
 )
-"""The ends of sentences in any script: Unicode's Sentence_Terminal, as in datatrove 0.10.1
+"""The end marks of sentences in any script: Unicode's Sentence_Terminal, as in datatrove 0.10.1
 (utils/text.py, TERMINAL_PUNCTUATION)."""
 
 PUNCTUATION = TERMINAL | _characters(
@@ -60,8 +60,8 @@ NUM_CODE_POINTS = 0x110000
 SPACE, LETTER, SYMBOL, ENDING, BREAK, AFTER_END, CHINESE_END, CHINESE_AFTER_END = (
     1 << bit for bit in range(8)
 )
-"""White space and letters as defined by Python's str; the characters of PUNCTUATION, TERMINAL,
-LINE_BREAKS, CLOSING, CHINESE_ENDS and CHINESE_CLOSING."""
+"""The bits of the kinds: white space and letters as defined by Python's str; then the characters of
+PUNCTUATION, TERMINAL, LINE_BREAKS, CLOSING, CHINESE_ENDS and CHINESE_CLOSING."""
 
 
 def code_points(text: str) -> npt.NDArray[np.uint32]:

@@ -38,8 +38,8 @@ def _measure_units(batch: TextBatch, _: Bounds) -> tuple[TextBatch, tuple[Column
 
 
 _Counts = tuple[Places, ...]
-"""Numbers for each text: repeated parts; parts; lines that end a sentence; lines; characters of
-repeated lines. A part or line is repeated if it equals an earlier one."""
+"""The numbers, for each text, of repeated parts, parts, lines that end a sentence, lines, and
+characters in repeated lines. A part or line is repeated if it equals an earlier one."""
 
 
 def _counts_of_lines(texts: Spans) -> _Counts:
@@ -54,7 +54,7 @@ def _counts_of_lines(texts: Spans) -> _Counts:
 
 
 def _counts_of_units(texts: Spans) -> _Counts:
-    """Return the same counts for sentences, which include their end marks, instead of lines."""
+    """Return the counts with sentences, which include their end marks, instead of lines."""
     kinds = texts.characters.kinds
     marks = texts.runs(np.flatnonzero(kinds & CHINESE_END > 0))
     behind = replace(marks, starts=marks.ends, ends=np.repeat(texts.ends, marks.counts))

@@ -26,7 +26,7 @@ def load_profile(spec: str, *, taken: Collection[str]) -> Profile:
 
     Args:
         spec: MODULE:NAME.
-        taken: The names of other profiles.
+        taken: The names that other profiles already have.
 
     Raises:
         UserError: There is no such profile, or it is not valid.
@@ -85,7 +85,7 @@ def _invalid_rules(profile: Profile) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class _OneByOne:
-    """Measures the texts of a batch one by one; errors name the profile and the line in it."""
+    """Measures the texts of a batch one by one; errors name the profile and a line of its code."""
 
     spec: str
     measure: Measure
@@ -128,7 +128,7 @@ class _Split:
     split: Callable[[str], Collection[str]]
 
     def __call__(self, text: str) -> list[str]:
-        """Return the words of a text, stripped of white space and without empty ones.
+        """Return the words of a text, stripped of white space; empty words are left out.
 
         Raises:
             UserError: The splitter fails, or does not return words.

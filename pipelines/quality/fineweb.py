@@ -22,7 +22,7 @@ METRICS = ("punctuated_lines", "short_lines", "dup_line_chars", "newlines")
 
 
 def content_lines(texts: Spans) -> Spans:
-    """Return the lines of texts that are not blank, with the white space around them."""
+    """Return the non-blank lines of texts, including the white space at both ends of a line."""
     lines = texts.parts()
     return lines[lines.lacking(SPACE)]
 

@@ -24,7 +24,7 @@ PAPER = "Gopher (arXiv 2112.11446), A1.1"
 ENGLISH_STOP_WORDS = frozenset({"the", "be", "to", "of", "and", "that", "have", "with"})
 
 CHINESE_STOP_WORDS = frozenset("的年在月是和日了於·為有被人中为他與後也而由")
-"""FineWeb-2, configs/cmn_Hani.yml (commit 05e6729); each word is one character."""
+"""The stop words in FineWeb-2's configs/cmn_Hani.yml (commit 05e6729); each is one character."""
 
 METRICS = (
     "words", "word_length", "hashes", "ellipses", "bullet_lines", "ellipsis_lines",
@@ -80,7 +80,7 @@ def _line_shares(texts: Spans, *, bullets: str) -> tuple[Floats, Floats]:
 
 
 def _stop_words(words: Spans, languages: Sequence[str]) -> Floats:
-    """Return the number of different stop words; NaN for languages without a list."""
+    """Return the number of different stop words in each text; NaN if its language has no list."""
     found = np.full(len(languages), np.nan)
     for own, stop_words in (({ENGLISH}, ENGLISH_STOP_WORDS), (CHINESE, CHINESE_STOP_WORDS)):
         rows = np.array([language in own for language in languages], np.bool_)
@@ -91,7 +91,7 @@ def _stop_words(words: Spans, languages: Sequence[str]) -> Floats:
 
 
 def count_different(words: Spans, wanted: frozenset[str], *, any_case: bool) -> Places:
-    """Return how many of the wanted words occur in each text.
+    """Return how many of the words in `wanted` occur in each text.
 
     Args:
         words: The words of the texts.
@@ -108,7 +108,7 @@ def count_different(words: Spans, wanted: frozenset[str], *, any_case: bool) -> 
 
 @cache
 def _table_of(wanted: frozenset[str], *, any_case: bool) -> tuple[Codes, Places]:
-    """Return a table of words, and for each first character, modulo _CODES, its rows as bits.
+    """Return a table of words, and the bits of the rows for each first character modulo _CODES.
 
     A row has the length of a word and its code points, padded with 0.
     """

@@ -1,10 +1,10 @@
-"""Chinese words by the accurate mode of jieba 0.42.1, with its hidden Markov model, in kernels.
+"""Kernels that find Chinese words as jieba 0.42.1 does in its accurate mode.
 
 A text consists of blocks of Han, Latin letters, digits and the signs +#&._%-, and of characters
 between the blocks, each of which is a word or white space. A block is cut into the most likely
 sequence of dictionary words, which is computed from its end to its start. If that leaves several
-adjacent single characters, Latin and digits are cut by a pattern, and Han by a model of the roles
-that characters have in words. The steps are those of jieba's `__init__.py` and
+adjacent single characters, Latin and digits are cut by a pattern, and Han by a hidden Markov model
+of the roles that characters have in words. The steps are those of jieba's `__init__.py` and
 `finalseg/__init__.py`: all sums are computed in jieba's order, and ties are broken as Python's
 max() breaks them for jieba's tuples.
 
@@ -33,9 +33,9 @@ from pipelines.quality.characters import code_points
 from pipelines.quality.spans import Spans, words_as_spans
 
 OTHER, SPACE, FIRST_HAN = 0, 1, 128
-"""The numbers of characters in blocks ("letters"): ASCII by code point, Han from FIRST_HAN on.
+"""Letters are the numbers of characters in blocks; those of ASCII are code points.
 
-The first two numbers are for characters outside of blocks.
+The letters of Han begin with FIRST_HAN. The first two letters are for characters outside of blocks.
 """
 
 LETTERS = 1 << 15
@@ -51,7 +51,7 @@ _BEFORE = ((END, SINGLE), (BEGIN, MIDDLE), (BEGIN, MIDDLE), (END, SINGLE))
 """For each role of a character, the two possible roles of the character before it."""
 
 _Places: TypeAlias = npt.NDArray[np.int64]
-# Any: to mypy numpy's numbers are not Python's.
+# Any, because mypy does not accept numpy's numbers as Python's.
 _Codes: TypeAlias = npt.NDArray[Any]  # uint32
 _Letters: TypeAlias = npt.NDArray[Any]  # uint16
 _Nodes: TypeAlias = npt.NDArray[np.uint64]
@@ -66,7 +66,7 @@ _KEY_BITS, _HASH_SHIFT = np.uint64(16), np.uint64(64 - 20)
 _SPREAD = np.uint64(0x9E3779B97F4A7C15)  # 2^64 by the golden ratio
 _HASH_MASK = (1 << 20) - 1
 
-# For a variable that begins with a literal, numba compiles what it is passed to twice.
+# If a variable begins with a literal, numba compiles the kernels that it is passed to twice.
 _FIRST: Any = np.int64(0)
 _ROOT: Any = np.int64(0)
 
@@ -85,7 +85,7 @@ class JiebaTables(NamedTuple):
     starts: _Floats
     """float64[4]: the log probability of each role at the start of a stretch of Han."""
     steps: _Floats
-    """float64[4, 4]: the log probability of the second role after the first."""
+    """float64[4, 4]: the log probability that the second role follows the first."""
     shown: _Floats
     """float64[LETTERS, 4]: the log probability of each letter in each role."""
 
@@ -98,7 +98,7 @@ _DICTIONARY = "7197c3211ddd98962b036cdf40324d1ea2bfaa12bd028e68faa70111a88e12a8"
 
 _IN_BLOCKS = string.ascii_letters + string.digits + "+#&._%-"
 _HAN = range(0x4E00, 0x9FD5 + 1)
-"""The Han that jieba knows."""
+"""The code points of the Han that jieba knows."""
 
 _ROLES = {"B": BEGIN, "E": END, "M": MIDDLE, "S": SINGLE}
 _NEVER = -3.14e100
@@ -109,7 +109,7 @@ class JiebaWords:
     """Finds the words of Chinese texts."""
 
     def words(self, texts: Spans) -> Spans:
-        """Return the words of texts, stripped of white space and without empty ones."""
+        """Return the words of texts, stripped of white space; empty words are left out."""
         if self._tables is None:
             return words_as_spans(map(self._words_of, texts.strings()))
         codes = texts.characters.codes
@@ -142,7 +142,7 @@ class JiebaWords:
 
     @cached_property
     def _tables(self) -> "JiebaTables | None":
-        """The tables of the kernels; None, with a warning, if jieba has other rules."""
+        """The tables of the kernels; None, after a warning, if jieba has different rules."""
         version = importlib.metadata.version("jieba")
         with self._library.Tokenizer().get_dict_file() as file:
             lines = file.read()
@@ -196,7 +196,7 @@ def _dictionary(
     _read_dictionary(code_points(lines.decode()), letters, nodes, found, counts)
     total = math.log(int(counts.sum()))
     scores = np.full(SLOTS, np.nan)
-    # Computed as in jieba: numpy's logarithm may differ in the last bit.
+    # Computed as in jieba, because numpy's logarithm may differ in the last bit.
     scores[found] = np.array([math.log(count) for count in counts.tolist()]) - total
     return nodes, scores, -total
 
@@ -210,7 +210,7 @@ def _read_dictionary(
     Args:
         codes: Lines, each with a word, a space, the word's count, other data and \n.
         letters: The letters of code points, as in JiebaTables.
-        nodes: Output: the table; zeros before.
+        nodes: Output: the table, which the caller fills with zeros.
         found: Output, int64[lines]: the node of each word; 0 if the word cannot be in a block.
         counts: Output, int64[lines]: the count of each word.
     """
@@ -247,9 +247,9 @@ def _mark_words(
         codes: Code points of texts, with white space between them.
         tables: The dictionary and the model.
         text: Output: the letters of the code points.
-        best: Memory for _choose(), one longer than the text.
+        best: Memory for _choose(), with one element more than the text.
         after: Memory for _choose().
-        last: Output: 1 where a word ends; zeros before.
+        last: Output: 1 where a word ends; the caller fills it with zeros.
     """
     letters = tables.letters
     for place in range(len(codes)):
@@ -278,7 +278,7 @@ def _find_words(  # noqa: PLR0913, PLR0917  texts, and where to write
         stops: Where each text ends.
         starts: Output: where words begin.
         ends: Output: where words end.
-        offsets: Output: where the words of each text begin, from the second text on.
+        offsets: Output: where the words of each text after the first begin.
     """
     word = 0
     for index in range(len(begins)):
@@ -322,7 +322,7 @@ def _choose(text: _Letters, tables: JiebaTables, best: _Floats, after: _Places) 
     Args:
         text: The letters of the text.
         tables: The dictionary.
-        best: Output: the scores of these words; one longer than the text.
+        best: Output: the scores of these words; one element more than the text has.
         after: Output: where the first of these words ends.
     """
     # Reading the tuple only once makes the loop faster.
@@ -353,7 +353,7 @@ def _mark(text: _Letters, after: _Places, tables: JiebaTables, last: _Flags) -> 
         text: The letters of the text.
         after: The result of _choose().
         tables: The dictionary and the model.
-        last: Output: 1 where a word ends; zeros before.
+        last: Output: 1 where a word ends; the caller fills it with zeros.
     """
     nodes, scores = tables.nodes, tables.scores
     place = _FIRST
@@ -383,7 +383,7 @@ def _is_word(text: _Letters, begin: int, stop: int, nodes: _Nodes, scores: _Floa
 
 @kernel
 def _mark_singles(text: _Letters, place: int, stop: int, tables: JiebaTables, last: _Flags) -> None:
-    """Mark the last letters of words in a stretch of letters without dictionary words.
+    """Mark the last letters of words in a stretch of letters that has no dictionary words.
 
     The model splits Han; in the rest [a-zA-Z0-9]+([.][0-9]+)?%? is a word, and so is any text
     between two such words.

@@ -37,17 +37,18 @@ _Chars = npt.NDArray[np.int64]
 
 
 def chars_in_repeated(words: Spans, *, most: int) -> tuple[_Chars, _Chars]:
-    """Return the characters of words in repeated n-grams, and counts of the commonest n-grams.
+    """Return how many characters repeated n-grams have, and how often the commonest occur.
 
     Args:
         words: The words of texts.
         most: The n of the longest n-grams, one of TOP_N or DUP_N.
 
     Returns:
-        Two arrays. For each n of TOP_N the first has the characters of one occurrence of the
-        commonest n-gram (of equally common ones the first), and for each n of DUP_N the characters
-        of the words in any repeated n-gram, each word once. For each n of TOP_N the second has the
-        number of occurrences of the commonest n-gram, 0 if a text has fewer words.
+        Two arrays. For each n of TOP_N, the first has the number of characters in one occurrence of
+        the commonest n-gram (the first of equally common n-grams), and for each n of DUP_N, the
+        number of characters of the words in any repeated n-gram, counting each word once. For each
+        n of TOP_N, the second has the number of occurrences of the commonest n-gram; 0 if a text
+        has fewer than n words.
     """
     chars = np.zeros((most - 1, len(words.offsets) - 1), np.int64)
     counts = np.zeros((len(TOP_N), len(words.offsets) - 1), np.int64)
@@ -74,9 +75,10 @@ def chars_in_repeated(words: Spans, *, most: int) -> tuple[_Chars, _Chars]:
 
 
 def chars_seen_before(words: Spans) -> _Chars:
-    """Return for each n of DUP_N the characters in repeated n-grams that do not overlap.
+    """Return, for each n of DUP_N, the number of characters in repeated n-grams.
 
-    Here n-grams are equal if their letters are equal, wherever the words in them begin.
+    Only n-grams that do not overlap are counted. Here n-grams are equal if their letters are equal,
+    even if their words are divided differently.
     """
     chars = np.zeros((len(DUP_N), len(words.offsets) - 1), np.int64)
     most = max(words.counts, default=0)
@@ -106,10 +108,10 @@ def _pack_grams(  # noqa: PLR0913, PLR0917  what is known, and where to write
         keys: The hashes of the words.
         offsets: Where the words of each text begin.
         repeated: Whether the (n-1)-gram that begins with each word is repeated.
-        grams: The hashes of these (n-1)-grams; they are replaced by those of n-grams.
+        grams: The hashes of these (n-1)-grams, which the hashes of n-grams replace.
         places: Output: the first word of each n-gram that may be repeated.
         packed: Output: the hashes of these n-grams.
-        gram_offsets: Output: where these n-grams of each text begin.
+        gram_offsets: Output: where the n-grams of each text begin in `places` and `packed`.
     """
     count = 0
     for text in range(len(offsets) - 1):
@@ -133,16 +135,16 @@ def _find_commonest(  # noqa: PLR0913, PLR0917  what is known, and where to writ
     chars: Places,
     counts: Places,
 ) -> None:
-    """Write the characters of the commonest n-gram of each text, and how often it occurs.
+    """Write how many characters the commonest n-gram of each text has, and how often it occurs.
 
     Args:
         n: The number of words of an n-gram.
         offsets: Where the words of each text begin.
-        gram_offsets: Where the n-grams of each text begin that may be repeated.
+        gram_offsets: Where the n-grams of each text begin among those that may be repeated.
         places: The first words of these n-grams.
         char_offsets: The number of characters before each word.
         found: How often each n-gram occurs, at its first occurrence.
-        chars: Output: the characters.
+        chars: Output: the numbers of characters.
         counts: Output: the numbers of occurrences.
     """
     for text in range(len(chars)):
@@ -163,15 +165,15 @@ def _count_repeated(
     repeated: Flags,
     chars: Places,
 ) -> None:
-    """Write for each text the characters of words in repeated n-grams, each word once.
+    """Write the number of characters of words in each text's repeated n-grams, each word once.
 
     Args:
         n: The number of words of an n-gram.
-        gram_offsets: Where the n-grams of each text begin that may be repeated.
+        gram_offsets: Where the n-grams of each text begin among those that may be repeated.
         places: The first words of these n-grams.
         char_offsets: The number of characters before each word.
         repeated: Whether the n-gram that begins with each word is repeated.
-        chars: Output: the characters.
+        chars: Output: the numbers of characters.
     """
     for text in range(len(chars)):
         end = np.int64(0)
@@ -200,9 +202,9 @@ def _find_seen(  # noqa: PLR0913, PLR0917  words, memory, and where to write
         offsets: Where the words of each text begin.
         places: Memory for a number per word of a text.
         keys: Memory for a hash per word of a text.
-        slots: Memory for a table of hashes, of num_slots() slots.
+        slots: Memory for a hash table of num_slots() slots.
         buckets: Memory, _BUCKETS times as long as the slots.
-        chars: Output: the characters; zeros before.
+        chars: Output: the numbers of characters.
     """
     for text in range(len(offsets) - 1):
         count = _find_candidates(
@@ -232,7 +234,7 @@ def _find_seen(  # noqa: PLR0913, PLR0917  words, memory, and where to write
 def _count_seen(
     n: int, letters: Codes, char_offsets: Places, places: Places, keys: Keys, slots: Keys
 ) -> int:
-    """Count the letters for one n, and extend the hashes of (n-1)-grams to those of n-grams."""
+    """Return the number of letters for one n, and extend the hashes of (n-1)-grams to n-grams."""
     mask = np.uint64(len(slots) - 1)
     num_letters = free = 0
     for index in range(len(places)):
@@ -258,10 +260,10 @@ def _count_seen(
 def _find_candidates(
     letters: Codes, char_offsets: Places, places: Places, heads: Keys, buckets: Flags
 ) -> int:
-    """Write the words, ascending, with which repeated n-grams of _SHORTEST or more may begin.
+    """Write, in order, the words that may begin a repeated n-gram of _SHORTEST words or more.
 
-    A repeated n-gram can only begin at a word if the same letters follow another word, at least as
-    many letters as the shortest n-gram has. Some of the words that are written begin none.
+    A word can only begin one if the letters of the first _SHORTEST words also occur where a
+    different word begins. Some of the written words begin no repeated n-gram.
 
     Returns:
         The number of words.

@@ -2,8 +2,8 @@
 
 A threshold is named after its metric: `min_words` drops a text whose metric `words` is smaller, and
 `max_words` drops a text whose metric is larger. A threshold without a reason decides how the text
-is read (which lines are kept, how long a short line may be); the effect of another value of it
-cannot be computed from the metrics.
+is read (which lines are kept, how long a short line may be); the effect of a different value cannot
+be computed from the metrics.
 """
 
 import math
@@ -17,7 +17,7 @@ Bounds = Mapping[str, float]
 """The value of each threshold of a profile, by name; NaN if the threshold is off."""
 
 Measure = Callable[[MeasuredText, Bounds], tuple[MeasuredText, tuple[float, ...]]]
-"""Maps a text to the text that is passed on (the same, or with fewer lines) and its metrics."""
+"""Maps a text to the text that is passed on (the same, or with fewer lines) and the metrics."""
 
 BatchMeasure = Callable[[TextBatch, Bounds], tuple[TextBatch, Sequence[Column]]]
 """Maps texts to the texts that are passed on and a column for each metric."""
@@ -40,11 +40,11 @@ class Threshold:
     """The end of the reason, after the profile's name; "" if the threshold is not a rule."""
     meaning: str = ""
     source: str = ""
-    """The publication of the default."""
+    """The publication that the default comes from."""
 
     @property
     def exact(self) -> bool:
-        """Whether the metrics suffice to compute the verdicts under another value."""
+        """Whether the metrics suffice to compute the verdicts under a different value."""
         return bool(self.rule)
 
     @property
@@ -89,9 +89,9 @@ class Profile:
     measure_batch: BatchMeasure | None = None
     """Measures a batch of texts; for custom profiles it calls `measure`."""
     words: str = ""
-    """The kind of words that it counts: "spaces" or "datatrove"; "" if it counts no words."""
+    """The kind of words that are counted: "spaces" or "datatrove"; "" if none are counted."""
     languages: frozenset[str] | None = None
-    """The languages that it supports; None means all whose words can be found."""
+    """The supported languages; None means all languages whose words can be found."""
     module: str = ""
     """The module of a custom profile; "" otherwise."""
 
@@ -107,7 +107,7 @@ class Profile:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The names of its metric columns."""
+        """The names of the profile's metric columns."""
         return tuple(f"{self.short}.{metric}" for metric in self.metrics)
 
     @property

@@ -1,7 +1,7 @@
 """Measures texts by the profiles of their language, and judges them by their metrics.
 
-All metrics of all profiles of its language are computed for every text, even after it has broken a
-rule, so that other bounds can be tried on the metrics alone.
+For every text, all metrics of all profiles of its language are computed, even after the text has
+broken a rule, so that different bounds can be tried on the metrics alone.
 """
 
 import importlib.util
@@ -53,7 +53,7 @@ from pipelines.quality.words import (
 from shards.errors import UserError
 
 BATCH_CHARACTERS = 1 << 19
-"""Characters measured at once: more do not fit into the CPU's cache, fewer cost more calls."""
+"""Characters to measure at once: more exceed the CPU's cache, and fewer need more calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +65,9 @@ class QualityResult:
     changed: npt.NDArray[np.bool_]
     """bool[n]: whether a profile changed the text."""
     metrics: dict[str, npt.NDArray[np.float32]]
-    """float32[n] by column; NaN for texts in languages without that profile."""
+    """float32[n] by column; NaN for texts in languages that lack the column's profile."""
     reasons: list[str | None]
-    """The reason of the first rule that the text breaks; None if it is kept."""
+    """The reason of the first rule that each text breaks; None if the text is kept."""
 
 
 class QualityRules:
@@ -94,7 +94,7 @@ class QualityRules:
 
         Args:
             specs: The profiles of languages.
-            overrides: Bounds that replace the published ones; those of models are ignored.
+            overrides: Bounds that replace the published ones; bounds of models are ignored.
             labels: The languages that may be named; None allows any.
 
         Raises:
@@ -161,7 +161,7 @@ class QualityRules:
         return self._rules[language]
 
     def judge(self, texts: Sequence[str], languages: Sequence[str]) -> QualityResult:
-        """Measure and judge texts in these languages (labels of the language model)."""
+        """Measure and judge texts, given the language model's label for each text."""
         values = np.full((len(self.columns), len(texts)), np.nan, np.float32)
         passed_on = list(texts)
         encoded = pa.array(languages, pa.string()).dictionary_encode()
@@ -264,7 +264,7 @@ class QualityRules:
             chosen = profiles_for(self.selection, language)
             plain = plain_code(language)
             splitters = {bound.splitter for bound in chosen if bound.splitter}
-            # Models of several languages have the same name.
+            # Models of different languages may have the same name.
             profiles = [(bound.profile, sorted(bound.bounds.items())) for bound in chosen]
             names = [(one.name, id(one.measure_batch), bounds) for one, bounds in profiles]
             key = repr((names, splitters, not splitters and plain in CHINESE))
@@ -312,7 +312,7 @@ def _measure_of(profile: Profile) -> BatchMeasure:
 
 
 def _parts(rows: Places, lengths: Places) -> Iterator[Places]:
-    """Yield parts of the indices: texts of BATCH_CHARACTERS in all, or a single longer text."""
+    """Yield the indices in parts: texts of at most BATCH_CHARACTERS in all, or one longer text."""
     sums = cumsum_from_zero(lengths[rows])
     first = 0
     while first < len(rows):

@@ -4,10 +4,10 @@ Rae et al. 2021, "Scaling Language Models" (arXiv 2112.11446), table A1. The pap
 duplicate, so the two variants differ:
 
              @paper                                      @datatrove (0.10.1)
-lines        non-blank, white space around them ignored  between line breaks in a row
+lines        non-blank, white space around them ignored  separated by one or more line breaks
 top n-gram   length x count, without the spaces          with the spaces; counts even if single
-dup n-gram   words in any repeated n-gram, each once     from the 2nd n-gram on, not overlapping a
-                                                         counted one; equal if their letters are
+dup n-gram   words in any repeated n-gram, each once     repeats that do not overlap a counted one;
+                                                         n-grams are equal if their letters are
 shares of    characters of words (lines: of lines)       characters of the text
 """
 

@@ -26,7 +26,7 @@ from shards.commands.spelling import expected
 from shards.errors import UserError
 
 EVERY_LANGUAGE = "*"
-"""Stands for all languages without their own entry."""
+"""Stands for all languages that have no separate entry."""
 
 OFF = "off"
 
@@ -47,7 +47,7 @@ class BoundProfile:
     profile: Profile
     bounds: Bounds
     splitter: str = ""
-    """MODULE:NAME of the custom function that finds the words of the language; "" without one."""
+    """MODULE:NAME of the custom function that finds the language's words; "" if there is none."""
 
 
 Labels = Collection[str] | None
@@ -57,7 +57,7 @@ Selection = Mapping[str, tuple[BoundProfile, ...]]
 """The profiles of each language, in order of application; EVERY_LANGUAGE for the rest."""
 
 VALUE = "value"
-"""The metric of a model or filter that has only one; reasons do not name it."""
+"""The metric's name if a model or filter has only one metric; reasons do not contain the name."""
 
 
 def bound_metrics(
@@ -67,7 +67,7 @@ def bound_metrics(
 
     Args:
         family: The name of the model or filter; columns and reasons begin with it.
-        bounds: The bounds by name (min_METRIC or max_METRIC); None or NaN for one that is off.
+        bounds: The bounds by name (min_METRIC or max_METRIC); None or NaN if off.
         measure: The function that measures; None if only verdicts are needed.
     """
     metrics = tuple(dict.fromkeys(name.split("_", 1)[1] for name in bounds))
@@ -151,7 +151,7 @@ def parse_selection(
 
 
 def overrides_for(family: str, overrides: Iterable[str]) -> list[str]:
-    """Return the overrides of the bounds of a model's metrics, or for "" those of all profiles."""
+    """Return the overrides of a model's bounds; for the family "", those of all profiles."""
     return [one for one in overrides if _family_of(one) == family]
 
 
@@ -163,7 +163,7 @@ def _family_of(override: str) -> str:
 def with_overrides(
     selection: Selection, overrides: Iterable[str], labels: Labels = LANGUAGES
 ) -> Selection:
-    """Return a selection with other bounds.
+    """Return a selection in which some bounds are replaced.
 
     Args:
         selection: The selection.
@@ -302,7 +302,7 @@ def parse_bound(given: str, text: str, *, valid: tuple[float, float] = ANY_NUMBE
         valid: The lowest and the highest valid number.
 
     Raises:
-        UserError: The text is not such a number.
+        UserError: The text is not a valid number.
     """
     if text == OFF:
         return NAN

@@ -6,7 +6,7 @@ then looks for special cases among all tokens of the text:
     text      (Thanks:) Don't mention  it.
     chunks    (Thanks:)     Don't    mention   it.
     split     ( Thanks : )  Do n't   mention   it .         a special case is a whole chunk, or
-    merged    ( Thanks :)   Do n't   mention   it .         the rest of one without its affixes
+    merged    ( Thanks :)   Do n't   mention   it .         a chunk without its affixes
 
 The kernels implement the rules for ASCII chunks. spaCy itself finds the tokens of all other chunks,
 of those that may be internet addresses, and of *loose* ones, many at once; its results are kept in
@@ -14,9 +14,9 @@ a table, together with its special cases. Every token is a range of the text, be
 cover the whole text.
 
 In the last step a PhraseMatcher finds every sequence of tokens that the affix rules alone make of a
-special case (the *phrases*; `:` `)` is one), with or without spaces between the tokens. Of
-overlapping matches it takes the longest one, and replaces it by the special case if the text of the
-match is one. So the tokens of a chunk depend on other chunks only if
+special case (the *phrases*; `:` `)` is one), with or without spaces between the tokens. Among
+overlapping matches spaCy chooses the longest, and replaces it by the special case if the match's
+text is one. So the tokens of a chunk depend on other chunks only if
 
 1. a match that crosses its border is replaced. This never happens: the text of such a match
    contains white space, and the only special cases with white space are single characters of it;
@@ -26,9 +26,9 @@ match is one. So the tokens of a chunk depend on other chunks only if
 A chunk with a match of the second kind is loose. A match that crosses a border contains the tokens
 on both sides of the border: chunks are *linked* if a single space separates them and some phrase
 has two adjacent tokens that end and begin with the same characters. Chunks that are linked to a
-loose one, directly or through others, are read as one chunk. All other chunks have the same tokens
-as alone. White space makes tokens too, but these are not words, and no phrase of several tokens
-contains them.
+loose one, directly or through others, are read as one chunk. All remaining chunks have the same
+tokens as they would have alone. White space makes tokens too, but these are not words, and no
+phrase of several tokens contains them.
 
 Sentences follow from the tokens: for spaCy's sentencizer a sentence begins with the first token
 after an end mark that is neither an end mark nor other punctuation.
@@ -84,7 +84,7 @@ _MARKS = _QUOTES | frozenset(";:!?()[]{}<>_#*&")
 _PREFIXES = _MARKS | frozenset("%=$")
 """Characters that are prefixes alone, and do not begin longer prefixes."""
 _DOTTED = _MARKS | frozenset("%-+|" + string.digits + string.ascii_lowercase)
-"""Characters after which a full stop is a suffix; after others only several full stops are."""
+"""Characters after which one full stop is a suffix; after others it takes two or more."""
 _UNITS = (  # noqa: SIM905  more readable
     "km m dm cm mm ha nm yd in ft kg g mg t lb oz m/s km/h kmh mph hPa Pa mbar mb MB kb KB gb GB "
     "tb TB T G M K %"
@@ -96,7 +96,7 @@ _Classes: TypeAlias = npt.NDArray[Any]  # uint16
 """The class of each character, uint16[NUM_CODE_POINTS]."""
 _UPPER, _LOWER, _DIGIT, _QUOTE, _PREFIX, _MARK, _DOTS, _PUNCTUATION = (1 << i for i in range(8))
 _PLAIN, _FOREIGN, _WHITE, _SIGN, _JOINER = (1 << i for i in range(8, 13))
-"""_PLAIN is set for ASCII characters without another class; others have _FOREIGN or _WHITE."""
+"""_PLAIN is set for ASCII characters of no other class, _FOREIGN for characters outside ASCII."""
 _LETTER = _UPPER | _LOWER
 _NO_LETTER = 0xFFFF - _LETTER
 _NUM_ASCII = 128
@@ -113,25 +113,25 @@ _REPLACED, _LINKED = 1, 2
 _KEY, _CODES, _LENGTH, _COUNT, _FLAGS = range(5)
 """The columns of a hash table with open addressing, int64[a power of 2, 8]: the hash of a chunk;
 where its code points begin in an array, followed by a number per token; the number of code points;
-the number of tokens; flags."""
+the number of tokens; and flags."""
 _NUM_COLUMNS = 8  # a cache line of the CPU
 _USED, _SPECIAL, _PAIR, _UNIT, _LOOSE = (1 << i for i in range(5))
-"""Flags: a row in use; a special case; the joined first two tokens of a replaced phrase; a unit; a
-chunk whose tokens depend on other chunks."""
+"""Flags: a row in use; a special case; the joined first two tokens of a replaced phrase; a unit;
+and a chunk whose tokens depend on other chunks."""
 _MAX_FLAGGED = 16
 """The maximum number of code points of special cases, pairs and units in ASCII."""
 _MAX_CHUNKS, _MAX_CODES = 1 << 18, 1 << 23
 """The maximum number of remembered chunks, and of their code points, in 100 MB or less."""
 
 _WORD, _END, _OTHER, _UNSPLIT = range(4)
-"""Kinds of tokens: a token that is not only punctuation, an end mark, other punctuation; a chunk
-that spaCy has to split."""
+"""Kinds of tokens: a token that is not only punctuation, an end mark, other punctuation, and a
+chunk that spaCy has to split."""
 _AFTER_SPACE = 4
 """Bit of a token's kind: a space precedes the token."""
 _KIND_BITS = 3
 _KINDS = (1 << _KIND_BITS) - 1
 _UNKNOWN = -1
-# For a variable that begins with a literal, numba compiles what it is passed to twice.
+# If a variable begins with a literal, numba compiles the kernels that it is passed to twice.
 _NOWHERE: Any = np.int64(-2)
 _NO, _YES, _MAYBE = 0, 1, 2
 
@@ -140,7 +140,7 @@ class SpacyWords:
     """Finds the words and sentences of English texts."""
 
     def words(self, texts: Spans) -> Spans:
-        """Return the words of texts, stripped of white space and without empty ones."""
+        """Return the words of texts, stripped of white space; empty words are left out."""
         words, _ = self._tokens(_readable(texts))
         return words
 
@@ -172,7 +172,7 @@ class SpacyWords:
 
     @cached_property
     def _known(self) -> "_ChunkTables | None":
-        """The tables of the kernels; None, with a warning, if spaCy has other rules."""
+        """The tables of the kernels; None, after a warning, if spaCy has different rules."""
         if self._library.fingerprint == _RULES:
             return _ChunkTables(self._library)
         _LOG.warning(
@@ -297,7 +297,7 @@ class _Spacy:
     def split(self, chunks: Sequence[str]) -> list[list[int]]:
         """Return the tokens of each chunk, as _ChunkTables stores them."""
         with self._pipeline.memory_zone():
-            # Line feeds are tokens, so that no chunk affects another one.
+            # The line feeds between chunks are tokens, so no chunk affects another one.
             tokens = self._tokenizer("\n".join(chunks))
             columns = tokens.to_array(["ORTH", "LENGTH", "SPACY", "IS_PUNCT"])
             ids = [self._pipeline.vocab.strings[mark] for mark in self._ends]
@@ -314,8 +314,8 @@ class _Spacy:
 class _ChunkTables:
     """The tables of the kernels: classes of characters, borders, and chunks with their tokens.
 
-    Characters next to a border within a phrase have numbers from 1 on; the numbers of both sides
-    are the indices of the border in `borders`.
+    Characters next to a border within a phrase have numbers, starting with 1; the numbers on both
+    sides of a border are its indices in `borders`.
     """
 
     def __init__(self, spacy: _Spacy) -> None:
@@ -466,7 +466,7 @@ def _place(table: Places, rows: Places) -> None:
 
 @kernel
 def _prefix_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the length of the prefix of an ASCII range, 0 if there is none."""
+    """Return the length of the prefix of an ASCII range; 0 if there is none."""
     code = codes[start]
     if rules.classes[code] & _PREFIX:
         return 1
@@ -489,7 +489,7 @@ def _prefix_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 def _suffix_codes(  # noqa: PLR0911  rules side by side
     codes: Codes, start: int, end: int, rules: _Rules
 ) -> int:
-    """Return the length of the suffix of an ASCII range, 0 if there is none."""
+    """Return the length of the suffix of an ASCII range; 0 if there is none."""
     if end <= start:
         return 0
     last = codes[end - 1]
@@ -534,7 +534,7 @@ def _currency_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _unit_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return the length of the unit after the last digit of a range, 0 if there is none."""
+    """Return the length of the unit after the last digit of a range; 0 if there is none."""
     at = end
     while at > start and end - at <= _UNIT_CODES and not rules.classes[codes[at - 1]] & _DIGIT:
         at -= 1
@@ -545,7 +545,7 @@ def _unit_codes(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _infix_codes(codes: Codes, start: int, at: int, end: int, rules: _Rules) -> int:  # noqa: C901, PLR0911  rules side by side
-    """Return the length of the infix at a place of an ASCII range, 0 if there is none."""
+    """Return the length of the infix at a place of an ASCII range; 0 if there is none."""
     code = codes[at]
     after = rules.classes[codes[at + 1]] if at + 1 < end else 0
     if code == _DOT:
@@ -579,8 +579,8 @@ def _infix_codes(codes: Codes, start: int, at: int, end: int, rules: _Rules) -> 
 def _is_address(codes: Codes, start: int, end: int, rules: _Rules) -> int:
     """Return whether spaCy's expression for addresses matches: _YES, _NO, or _MAYBE.
 
-    Without @ a match begins with a scheme and ://, or with the host. A host extends over all
-    characters that hosts may have, since none of them may follow a host.
+    If there is no @, a match begins with a scheme and ://, or with the host. A host extends over
+    all characters that hosts may have, since none of them may follow a host.
     """
     for at in range(start, end):
         if codes[at] == _AT:
@@ -603,7 +603,7 @@ def _is_address(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _host_end(codes: Codes, at: int, end: int, rules: _Rules) -> int:
-    """Return where the characters end that a host name may have."""
+    """Return where the characters that may be in a host name end."""
     while at < end and (
         rules.classes[codes[at]] & (_LETTER | _DIGIT)
         or codes[at] == _DOT
@@ -616,10 +616,10 @@ def _host_end(codes: Codes, at: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _is_host(codes: Codes, start: int, end: int, rules: _Rules) -> int:
-    """Return whether a range of such characters is a host: _YES, _NO, or _MAYBE for numbers.
+    """Return whether a range of host characters is a host: _YES, _NO, or _MAYBE for numbers.
 
-    A host has a full stop. At least two small letters follow the last one, and the names before it
-    have up to 64 characters and begin and end with a letter or a digit.
+    A host has a full stop. At least two small letters follow the last full stop, and the names
+    before it have up to 64 characters and begin and end with a letter or a digit.
     """
     numbers = good = True
     begin = start
@@ -657,7 +657,7 @@ def _kind(codes: Codes, start: int, end: int, rules: _Rules) -> int:
 
 @kernel
 def _write_known(row: int, at: int, count: int, rules: _Rules, scratch: Places) -> int:
-    """Write the tokens of a row of the table, from a place on; return the new number of tokens."""
+    """Write the tokens of a table row, which begin at a place; return the new number of tokens."""
     first = rules.table[row, _CODES] + rules.table[row, _LENGTH]
     for index in range(first, first + rules.table[row, _COUNT]):
         size = np.int64(rules.known[index])
@@ -762,7 +762,7 @@ def _split(  # noqa: C901  the loop of spaCy
 def _chunk_end(codes: Codes, at: int, end: int, rules: _Rules) -> tuple[int, int]:
     """Return where the chunk that begins at a place ends, and the classes of its characters.
 
-    A chunk with only the classes of letters consists of ASCII letters.
+    A chunk that has only the classes of letters consists of ASCII letters.
     """
     found = 0
     while at < end:

@@ -23,7 +23,7 @@ from pipelines.quality.characters import (
     text_of,
 )
 
-# Any: to mypy numpy's numbers are not Python's, which kernels mix.
+# Any, because kernels mix numpy's numbers with Python's, which mypy keeps separate.
 Codes: TypeAlias = npt.NDArray[Any]  # uint32
 Places: TypeAlias = npt.NDArray[Any]  # int64
 Flags: TypeAlias = npt.NDArray[Any]  # bool
@@ -41,9 +41,9 @@ class Characters:
     """The code points of some texts; the last one is a line feed that belongs to no text."""
 
     def __init__(self, codes: Codes, kinds: Kinds | None = None) -> None:
-        """Make it from code points, uint32[n], and from their kinds if these are known."""
+        """Store code points, uint32[n], and their kinds if these are known."""
         self.codes = codes.view()
-        # numba would compile kernels again for writable arrays; arrays of strings are read-only.
+        # Arrays of strings are read-only; numba would compile kernels again for writable arrays.
         self.codes.flags.writeable = False
         if kinds is not None:
             self.kinds = kinds
@@ -56,7 +56,7 @@ class Characters:
         return kinds
 
     def beginning(self, text: str, places: Places) -> Places:
-        """Return the places, out of some, at which a text begins."""
+        """Return those of the places at which a text begins."""
         places = places[(places >= 0) & (places + len(text) <= len(self.codes))]
         for at, character in enumerate(text):
             places = places[self.codes[places + at] == ord(character)]
@@ -91,7 +91,7 @@ class Spans:
         return np.diff(self.offsets)
 
     def sums(self, values: Places | Flags) -> Places:
-        """Return for each text the sum of the values of its ranges."""
+        """Return, for each text, the sum of the values of its ranges."""
         sums = np.zeros(len(self.offsets) - 1, np.int64)
         _add(values, self.offsets, sums)
         return sums
@@ -112,7 +112,7 @@ class Spans:
         return found
 
     def first(self) -> Codes:
-        """Return the first character of each range, 0 for an empty range."""
+        """Return the first character of each range; 0 for an empty range."""
         return np.where(self.ends > self.starts, self.characters.codes[self.starts], np.uint32(0))
 
     def ending(self, kinds: int) -> Flags:
@@ -145,7 +145,7 @@ class Spans:
         return first < np.arange(len(first))
 
     def num_words(self) -> Places:
-        """Return for each range the number of words that words() finds."""
+        """Return, for each range, the number of words that words() finds."""
         counts = np.empty(len(self.starts), np.int64)
         _count_words(self.characters.kinds, self.starts, self.ends, counts)
         return counts
@@ -187,7 +187,7 @@ class Spans:
         return counts
 
     def between(self, dividers: "Spans") -> "Spans":
-        """Split the ranges at dividers in them, grouped by range; parts may be empty."""
+        """Return the parts of the ranges between dividers, grouped by range; parts may be empty."""
         offsets = dividers.offsets + np.arange(len(dividers.offsets))
         starts, ends = np.empty((2, offsets[-1]), np.int64)
         behind = np.ones((2, offsets[-1]), np.bool_)
@@ -234,7 +234,7 @@ class Spans:
         """Return the parts of each range between line feeds, grouped by range.
 
         Args:
-            feeds: How many line feeds in a row divide parts, at least; 0: each line feed divides.
+            feeds: The minimum number of adjacent line feeds that divide parts; 0 if each divides.
         """
         codes, offsets = self.characters.codes, np.zeros(len(self.starts) + 1, np.int64)
         most = len(self.starts) + np.count_nonzero(codes == _LINE_FEED)
@@ -243,7 +243,7 @@ class Spans:
         return Spans(self.characters, starts[: offsets[-1]], ends[: offsets[-1]], offsets)
 
     def without(self, starts: Places, ends: Places) -> tuple["Spans", Flags]:
-        """Return the ranges without some parts, and which ranges have changed; ranges ascend.
+        """Return the ranges after removing parts, and which ranges have changed; ranges ascend.
 
         Args:
             starts: Where the parts begin, ascending; each part is in a range.
@@ -259,7 +259,7 @@ class Spans:
         """Return the ranges one after another, in a copy of their characters.
 
         Args:
-            feeds: The number of line feeds after each range; the last one gets one more.
+            feeds: The number of line feeds after each range; the last range gets one more.
         """
         ends = np.cumsum(self.lengths + feeds)
         starts = ends - feeds - self.lengths
@@ -269,7 +269,7 @@ class Spans:
 
 
 def texts_as_spans(texts: Sequence[str]) -> Spans:
-    """Return one range per text; the line feed after each text is outside of it."""
+    """Return one range per text; the line feed after each text is outside of the range."""
     codes = code_points("\n".join((*texts, "")))
     lengths = np.fromiter(map(len, texts), np.int64, len(texts))
     ends = np.cumsum(lengths + 1) - 1
@@ -277,7 +277,7 @@ def texts_as_spans(texts: Sequence[str]) -> Spans:
 
 
 def words_as_spans(words: Iterable[Sequence[str]]) -> Spans:
-    """Return ranges for given words of each text, without gaps between them."""
+    """Return the words of each text as ranges with no gaps between them."""
     words = list(words)
     every = list(chain.from_iterable(words))
     places = cumsum_from_zero(np.fromiter(map(len, every), np.int64, len(every)))
@@ -286,12 +286,12 @@ def words_as_spans(words: Iterable[Sequence[str]]) -> Spans:
 
 
 def insert_spans(spans: Spans, others: Spans, texts: Places) -> Spans:
-    """Return ranges with further ranges for texts that have none, in further characters.
+    """Return ranges after inserting others, with their characters, for texts that have none.
 
     Args:
         spans: The ranges.
         others: The ranges to insert, grouped by text.
-        texts: The indices of their texts, ascending.
+        texts: The indices of the texts that get them, ascending.
     """
     codes = np.concatenate((spans.characters.codes, others.characters.codes))
     shift, places = len(spans.characters.codes), np.repeat(spans.offsets[texts], others.counts)
@@ -306,14 +306,14 @@ def insert_spans(spans: Spans, others: Spans, texts: Places) -> Spans:
 
 
 def first_occurrences(keys: Keys, offsets: Places) -> tuple[Places, Places]:
-    """Return the place of the first equal key in the same text, for each key, and counts.
+    """Return, for each key, the place of the first equal key in the same text, and counts.
 
     Args:
         keys: uint64[n].
         offsets: int64[texts + 1]: where the keys of each text begin.
 
     Returns:
-        int64[n], the places; int64[n], how often each key occurs, at the place of the first one.
+        int64[n], the places; int64[n], how often each key occurs, at the key's first place.
     """
     first, counts = np.empty(len(keys), np.int64), np.zeros(len(keys), np.int64)
     slots = np.empty(num_slots(max(np.diff(offsets), default=0)), np.int64)
@@ -329,7 +329,7 @@ def cumsum_from_zero(values: Places | Flags) -> Places:
 
 
 def ratio(part: Places, whole: Places) -> Floats:
-    """Return part / whole, and NaN where the whole is 0."""
+    """Return part / whole; NaN where the whole is 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(whole, part / whole, np.nan)
 
@@ -364,7 +364,7 @@ def _close_up(
     kinds: Kinds,
     stops: Places,
 ) -> None:
-    """Remove parts of ranges by moving the characters after them, and the ends of the ranges."""
+    """Remove parts of ranges by moving the characters after the parts, and the ranges' ends."""
     index = 0
     for part in range(len(firsts)):
         while ends[index] <= firsts[part]:
@@ -382,7 +382,7 @@ def _close_up(
 def _find_kinds(
     kinds: Kinds, starts: Places, ends: Places, wanted: int, turned: int, found: Flags
 ) -> None:
-    """Mark ranges that contain a character of wanted kinds, after inverting the turned bits."""
+    """Mark ranges with a character that has a `wanted` bit, after inverting the `turned` bits."""
     for index in range(len(starts)):
         for kind in kinds[starts[index] : ends[index]]:
             if (kind ^ turned) & wanted:
@@ -429,8 +429,8 @@ def _find_words(
 ) -> None:
     """Write where words between spaces begin and end.
 
-    Every place is written as the next beginning and the next end, and is kept only if it is one: a
-    branch would be mispredicted too often.
+    Every place is written as the next beginning and the next end, and is kept only if it is one,
+    because a branch would be mispredicted too often.
     """
     begun = ended = 0
     for text in range(len(starts)):
@@ -456,10 +456,10 @@ def _find_lines(  # noqa: PLR0913, PLR0917  ranges, and where to write
     lasts: Places,
     offsets: Places,
 ) -> None:
-    """Write where lines begin and end; a carriage return with a line feed is one line break."""
+    """Write where lines begin and end; a carriage return and a line feed are one line break."""
     count = 0
     for text in range(len(starts)):
-        # numba knows that indices of a slice from 0 up are not negative, which saves much time.
+        # numba knows that indices that count up from 0 are not negative, which saves much time.
         start, part = starts[text], kinds[starts[text] : ends[text]]
         first, after_return = 0, -1
         for at in range(len(part)):
@@ -529,7 +529,7 @@ def _count_words(kinds: Kinds, starts: Places, ends: Places, counts: Places) -> 
 @kernel
 def _number(keys: Keys, offsets: Places, slots: Places, first: Places, counts: Places) -> None:
     for text in range(len(offsets) - 1):
-        # Only as many slots as this text needs, so that they stay in the CPU's cache.
+        # Use only as many slots as this text needs, so that they stay in the CPU's cache.
         size = num_slots(offsets[text + 1] - offsets[text])
         mask = np.uint64(size - 1)
         for slot in range(size):

@@ -15,7 +15,7 @@ Metrics = Mapping[str, npt.NDArray[np.float32]]
 
 
 def first_broken(rules: Sequence[Rule], metrics: Metrics) -> npt.NDArray[np.int16]:
-    """Return for each row the index of the first rule that it breaks, -1 if it breaks none.
+    """Return, for each row, the index of the first rule that it breaks; -1 if it breaks none.
 
     Metric and bound are compared as float32, so that stored metrics give the same verdicts as those
     that were just computed: if the two differ by less than 6e-8 of their value, the metric equals

@@ -20,7 +20,7 @@ UNSPACED = CHINESE | {"bo", "ja", "km", "lo", "my", "th"}
 ENGLISH = "en"
 
 SPACES, DATATROVE = "spaces", "datatrove"
-"""The kinds of words: as by str.split(), or spaCy's in English; jieba's in Chinese for both."""
+"""The kinds of words: those of str.split(), or those of spaCy; in Chinese, both are jieba's."""
 
 WordSplitter = Callable[[Spans], Spans]
 """Maps texts to their words, which are stripped of white space and not empty."""

@@ -5,7 +5,7 @@
 A text becomes one line, as for DCLM's classifiers (https://github.com/mlfoundations/dclm,
 baselines/mappers/enrichers/quality_prediction_enrichers_calc_fasttext.py): the text is stripped,
 and its lines are joined by spaces. The score is the probability that fastText's own C++ code
-computes, for any loss of the model. fastText adds 0.00001 to each probability before it takes the
+computes, whatever loss the model has. fastText adds 0.00001 to each probability before it takes the
 logarithm; this is kept, and values above 1 become 1.
 """
 
@@ -59,7 +59,7 @@ class QualityClassifier:
         self._predictions = lru_cache(maxsize=1)(self._predict)
 
     def probabilities(self, label: str, texts: Sequence[str]) -> list[float]:
-        """Return the probability of a label; NaN if the model knows no word of a text.
+        """Return each text's probability of a label; NaN if the model knows no word of the text.
 
         A model with hierarchical softmax omits labels below 0.00001: their probability is 0.
         """
@@ -67,8 +67,8 @@ class QualityClassifier:
         return [scores.get(label, 0.0) if scores else np.nan for scores in predictions]
 
     def _predict(self, texts: Sequence[str]) -> list[dict[str, float]]:
-        """Return the probabilities of each text by label."""
-        # fastText reads lines, whose final line break counts as a word.
+        """Return the probabilities of all labels, by label, for each text."""
+        # fastText reads lines, and the line break at the end counts as a word.
         predictions = [
             self._model.predict(f"{line}\n", _ALL_LABELS, 0.0, "strict") if line else ()
             for line in map(line_of, texts)

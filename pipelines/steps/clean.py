@@ -101,7 +101,7 @@ def clean(text: str, level: str = REPAIR) -> str:
 def without_controls(text: str) -> str:
     """Return a text without control characters and escape sequences of terminals.
 
-    White space replaces those between words; tabs, line breaks and form feeds are kept.
+    White space replaces those that are between words; tabs, line breaks and form feeds are kept.
     """
     if not _has(_CONTROLS, text):
         return text
@@ -118,8 +118,8 @@ def _gap(escapes: re.Match[str]) -> str:
 def repair(text: str) -> str:
     """Return a text with mojibake, entities and control characters repaired.
 
-    Entities are unescaped once, and only in prose: before the first "<" of a text that contains
-    neither code nor markup.
+    Entities are unescaped once, and only in prose, which ends before the first "<" of a text that
+    contains neither code nor markup.
     """
     prose = _end_of_prose(text) if "&" in text else 0
     if not (prose or _has(_SUSPECT, text)):
@@ -137,7 +137,7 @@ def repair(text: str) -> str:
 
 
 def _end_of_prose(text: str) -> int:
-    """Return where the text ends in which entities are unescaped; 0 if none are."""
+    """Return where the part of a text with entities to unescape ends; 0 if there is none."""
     end = text.find("<") if "<" in text else len(text)
     entity = _first(_ENTITY, text, 0, end)
     return end if entity < end and not holds_code(text) else 0
@@ -177,14 +177,14 @@ _SPACE_STARTS[[chr(code).encode()[0] for code in range(0xD800) if chr(code).issp
 
 
 def _has(pattern: re.Pattern[str], text: str) -> bool:
-    """Return whether a text has a match; of ASCII both patterns match control characters only."""
+    """Return whether a text has a match; in ASCII, both patterns match only control characters."""
     if text.isascii():
         return len(text.encode("ascii").translate(None, _ASCII_CONTROLS)) < len(text)
     return pattern.search(text) is not None
 
 
 def _suspect_lines(text: str, prose: int) -> Iterator[tuple[int, int]]:
-    """Yield the start and end of each line that ftfy may change, with its line break."""
+    """Yield the start and end of each line that ftfy may change, including its line break."""
     suspect = _first(_SUSPECT, text, 0, len(text))
     entity = _first(_ENTITY, text, 0, prose)
     end = 0
@@ -214,12 +214,12 @@ class CleanStep(Step):
         """Make the step.
 
         Args:
-            level: One of LEVELS for all texts; "" to use the column CLEAN, or REPAIR without it.
+            level: One of LEVELS for all texts; "" for the column CLEAN, or REPAIR if it is missing.
         """
         self._level = level
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
-        """Add `repaired`; drop empty texts."""
+        """Clean the texts, add `repaired`, and drop empty texts."""
         levels = [self._level] * batch.num_rows if self._level else None
         if CLEAN.name in batch.schema.names:
             levels = levels or batch[CLEAN.name].to_pylist()

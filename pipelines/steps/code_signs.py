@@ -1,7 +1,7 @@
 """Recognizes code and markup, in which entities such as &amp; must not be unescaped.
 
-Only texts with entities are checked. One sign of code is enough: unescaping too little leaves an
-&amp; in a sentence, but unescaping too much breaks a program.
+Only texts with entities are checked. One sign of code is enough, because unescaping too little
+leaves an &amp; in a sentence, but unescaping too much breaks a program.
 """
 
 import re
@@ -64,7 +64,7 @@ _SIGNS: Mapping[str, str] = {
     "$ ": rf"{_START}\$[ ](?:\./)?[a-z][\w.-]*(?:[ ]|$)",
     "SELECT ": r"\bSELECT[ ][^\n]+[ ]FROM[ ]",
 }
-"""The patterns of code; each is only searched in texts that contain its key."""
+"""The patterns of code; each is searched for only in texts that contain its key."""
 
 _PATTERNS = {
     needle: re.compile(pattern, re.MULTILINE | re.VERBOSE | re.ASCII)

@@ -1,11 +1,12 @@
-"""Benchmarks in documents, found by the n-grams that both share.
+"""Finds documents that contain parts of benchmarks, by the n-grams that both share.
 
 The published rule is GPT-3's (Brown et al. 2020, arXiv 2005.14165, appendix C), which NeMo Curator
-and Megatron-Turing NLG adopted: n-grams of 13 words, lower-case, without punctuation; shorter items
-as a whole if they have at least 8 words. Here a document that contains such an n-gram is dropped: a
-corpus has many documents, and nobody wrote a text with a hole in it. GPT-3 differs in three ways:
-it cuts out 200 characters around the n-gram instead, drops a document that is cut into more than 10
-pieces, and ignores n-grams that more than 10 documents contain, which takes a second pass.
+and Megatron-Turing NLG adopted. It compares n-grams of 13 words, in lower case and without
+punctuation, and a shorter item as a whole if the item has at least 8 words. Here a document that
+contains such an n-gram is dropped, because a corpus has many documents, and nobody wrote a text
+with a hole in it. GPT-3 differs in three ways: it cuts out 200 characters around the n-gram
+instead, drops a document that is cut into more than 10 pieces, and ignores n-grams that more than
+10 documents contain, which takes a second pass.
 
 For text without spaces there is no established number of *characters*. The words that jieba finds
 in Chinese prose have 1.76 characters on average (105,296 words of technical and literary text), so
@@ -32,9 +33,9 @@ from pipelines.steps.units import Units, unit_batches, units
 from shards.errors import UserError
 
 WORDS = 13
-"""Words of an n-gram (GPT-3, NeMo Curator; datatrove uses 12)."""
+"""The number of words in an n-gram, as in GPT-3 and NeMo Curator; datatrove uses 12."""
 MIN_WORDS = 8
-"""Items of fewer words are ignored, since common phrases would match (GPT-3's minimum N)."""
+"""Items with fewer words are ignored, since common phrases would match (GPT-3's minimum N)."""
 CHARACTERS_PER_WORD = 1.75
 
 CONTAMINATED = "contaminated"
@@ -98,10 +99,10 @@ def load_contamination(paths: Sequence[str], *, n: int = WORDS) -> Contamination
     """Return the n-grams of the items in some files.
 
     Args:
-        paths: JSON lines, JSON arrays, Parquet, or plain text with one item per line. In records
-            each text is an item, in any field and however deeply nested: a question, each of its
-            choices. Files may be compressed; folders and globs work too.
-        n: Words of an n-gram.
+        paths: JSON lines, JSON arrays, Parquet, or plain text with one item per line. In records,
+            each text in any field is an item, however deeply nested, such as a question and each
+            of its choices. Files may be compressed; folders and globs work too.
+        n: The number of words in an n-gram.
 
     Raises:
         UserError: A file cannot be read, an item has no text, or no item is long enough.
@@ -150,14 +151,14 @@ def _texts(path: str, item: Record | Damage) -> list[str]:
 
 
 def _decoded(value: Any) -> Any:
-    """Return a value with UTF-8 bytes decoded: some Parquet writers store texts as bytes."""
+    """Return a value with UTF-8 bytes decoded, since some Parquet writers store texts as bytes."""
     if isinstance(value, Mapping):
         return {key: _decoded(each) for key, each in value.items()}
     return [*map(_decoded, value)] if isinstance(value, list | tuple) else text_of(value)
 
 
 def _ngrams_of(text: str, n: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """Return the length of an item's n-grams, 0 if it is too short; their hashes and heads."""
+    """Return the length of an item's n-grams (0 if it is too short), their hashes, and heads."""
     item = units([text])
     count = len(item.hashes)
     scale = CHARACTERS_PER_WORD if 2 * int(item.single.sum()) > count else 1
@@ -184,7 +185,7 @@ def _fingerprint(ngrams: Mapping[int, np.ndarray]) -> str:
 
 
 class DecontaminateStep(Step):
-    """Adds the number of the benchmarks' n-grams in each text; drops texts with any."""
+    """Adds the number of the benchmarks' n-grams in each text; drops texts that have any."""
 
     name = "decontaminate"
     reasons = (CONTAMINATED,)
@@ -197,7 +198,7 @@ class DecontaminateStep(Step):
             paths: Files of benchmarks, as in --decontaminate.
 
         Raises:
-            UserError: As load_contamination.
+            UserError: The benchmarks cannot be loaded; see load_contamination.
         """
         self._benchmarks = load_contamination(paths)
         self.fingerprints = {"decontaminate": self._benchmarks.fingerprint}

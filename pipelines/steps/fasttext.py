@@ -1,4 +1,4 @@
-"""Reads and checks the files of fastText classifiers, and computes labels and scores bit for bit.
+"""Reads and checks files of fastText classifiers, and computes fastText's exact labels and scores.
 
     magic, version │ arguments │ words, labels, kept buckets │ input rows │ output rows
 
@@ -10,12 +10,12 @@ separately, one byte per row selects the norm.
 
 The sum of float32 numbers depends on the order of the additions, so rows are added in fastText's
 order: word by word, the word's own row first, then the rows of its n-grams, sorted by beginning and
-then by length. The kernels are faster at finding the rows: a bitmap shows that most n-grams have no
-row.
+then by length. The kernels find the rows faster than fastText, because a bitmap shows that most
+n-grams have no row.
 
 Layout, tree and rules are those of fastText 0.9.2 (https://github.com/facebookresearch/fastText:
-src/fasttext.cc, dictionary.cc, quantmatrix.cc, productquantizer.cc, loss.cc). Kernels read text as
-UTF-8 as int8: fastText hashes bytes as signed numbers, and a byte below -64 continues a character.
+src/fasttext.cc, dictionary.cc, quantmatrix.cc, productquantizer.cc, loss.cc). Kernels read UTF-8 as
+int8, because fastText hashes bytes as signed numbers; a byte below -64 continues a character.
 """
 # ruff: noqa: PLR2004  bytes of UTF-8 and of codes
 
@@ -46,19 +46,19 @@ LABEL_PREFIX = b"__label__"
 
 _MAGIC, _LATEST = 793712314, 12
 _WITHOUT_NGRAMS = 11
-"""Classifiers of this version have no character n-grams, in spite of their arguments."""
+"""Classifiers of this version have no character n-grams, whatever their arguments say."""
 _HIERARCHICAL_SOFTMAX, _SUPERVISED = 1, 3
 _LOSSES = (1, 2, 3, 4)
 _WORD, _LABEL = 0, 1
 _ENDLESS = 10**15
 """The count of a node that does not exist yet; larger than all real counts."""
 _MAX_WORD, _MAX_NGRAM = 1 << 16, 255
-"""The maximum bytes of a word and characters of an n-gram; more are a sign of damage."""
+"""The maximum number of bytes of a word and of characters of an n-gram; more mean damage."""
 _CHUNK = 1 << 22
 _ENTRY = struct.Struct("<qb")
 
 _MAX_WAITING = 1 << 12
-"""How many rows may wait to be added before the n-grams of another character are found."""
+"""How many rows may wait to be added when the search for the next character's n-grams begins."""
 _PREFIX = np.frombuffer(LABEL_PREFIX, np.int8)
 _OPEN, _CLOSE = ord("<"), ord(">")
 _BASIS, _PRIME = np.uint64(2166136261), np.uint64(16777619)  # FNV-1a, of 32 bits
@@ -88,7 +88,7 @@ def load_library(path: Path, *, wanted: str) -> tuple[Any, "FastTextFile"]:
         ) from error
     try:
         file = read_file(path)
-        # The bound C++ object: the Python wrapper of some distributions fails under NumPy 2.
+        # Use the bound C++ object, since some distributions' Python wrapper fails under NumPy 2.
         library = fasttext.load_model(str(path)).f
         library.predict("All is well.\n", 1, 0.0, "strict")
     except OSError as error:
@@ -106,7 +106,7 @@ def fasttext_version() -> str:
         for distribution in importlib.metadata.distributions()
         if "fasttext" in (distribution.read_text("top_level.txt") or "").split()
     ]
-    if not owners:  # lists of all files say it too, but are fifty times as slow to read
+    if not owners:  # the lists of all files name it too, but are fifty times as slow to read
         owners = importlib.metadata.packages_distributions().get("fasttext", ["fasttext"])
     versions = ((owner, importlib.metadata.version(owner)) for owner in sorted({*owners}))
     return " or ".join(f"{owner} {version}" for owner, version in versions)
@@ -130,9 +130,9 @@ class MatrixTable:
     """A matrix whose rows are read from the file on demand."""
 
     shape: tuple[int, int]
-    """The number of rows, and of numbers in a row."""
+    """The number of rows, and of the numbers in a row."""
     rows: Callable[[], _Floats]
-    """Returns the rows, without norms that are quantized separately."""
+    """Returns the rows, not multiplied by norms that are quantized separately."""
     norms: _Floats
     """float32[rows]; 1 unless norms are quantized separately."""
 
@@ -142,9 +142,9 @@ class FastTextFile:
     """The content of a classifier's file, whose tables have been checked against each other."""
 
     shortest: int
-    """Characters of the shortest n-grams; a word is read with `<` before and `>` after it."""
+    """The number of characters of the shortest n-grams; each word is read between `<` and `>`."""
     longest: int
-    """Characters of the longest n-grams; 0 if the model has no character n-grams."""
+    """The number of characters of the longest n-grams; 0 if the model has no character n-grams."""
     num_buckets: int
     """The number of buckets; an n-gram's bucket is its hash modulo this number."""
     has_tree: bool
@@ -162,7 +162,7 @@ class FastTextFile:
     counts: Sequence[int]
     """How often each label occurred in training."""
     kept: npt.NDArray[np.int32] | None
-    """Shape (kept, 2): buckets, and the index of each one's row among the rows of buckets.
+    """Shape (kept, 2): buckets, and the index of each bucket's row among the rows of buckets.
 
     None if every bucket has a row, in the order of the buckets.
     """
@@ -173,7 +173,7 @@ class FastTextFile:
 
 
 def read_file(path: Path) -> FastTextFile:
-    """Return the classifier in a file, which stays mapped as long as its tables are in use.
+    """Return the classifier in a file, which stays memory-mapped while its tables are in use.
 
     fastText itself trusts every number in a file: it allocates that much memory, and reads beyond
     tables that are too small. So it must only load files that this function accepts.
@@ -190,7 +190,7 @@ def read_file(path: Path) -> FastTextFile:
 
 
 class _Cursor:
-    """Reads the content of a file from a place on."""
+    """Reads the content of a file, one part after another."""
 
     def __init__(self, data: mmap.mmap) -> None:
         self.data = data
@@ -350,12 +350,15 @@ class FastTextTables(NamedTuple):
     longest: int
     num_buckets: int
     has_row: np.ndarray
-    """uint64[num_buckets / 64 + 1], a bit per bucket, lowest first: whether it has a row.
+    """uint64[num_buckets / 64 + 1], a bit per bucket, lowest first: whether the bucket has a row.
 
     Empty if all buckets have rows.
     """
     places: np.ndarray
-    """int32[num_buckets]: the index of each one's row among the rows of buckets; empty likewise."""
+    """int32[num_buckets]: the index of each bucket's row among the rows of buckets.
+
+    Empty if all buckets have rows.
+    """
     rows: np.ndarray
     """float32[rows, dimensions]"""
     nodes: np.ndarray
@@ -376,13 +379,13 @@ class FastTextScratch(NamedTuple):
     mean: np.ndarray
     """float32[dimensions]: the sum of rows, then their mean."""
     open_nodes: np.ndarray
-    """int64[labels · 2]: nodes of the tree that were not visited yet."""
+    """int64[labels · 2]: nodes of the tree that have not been visited yet."""
     open_scores: np.ndarray
     """float32[labels · 2]: the scores of these nodes."""
 
 
 class FastTextClassifier:
-    """Classifies lines by a model with a tree. Threads may share it; it serves one at a time."""
+    """Classifies lines with a model that has a tree; threads that share it take turns."""
 
     def __init__(self, file: FastTextFile) -> None:
         """Prepare the tables of a model that has a tree."""
@@ -455,8 +458,8 @@ def tree(counts: Sequence[int]) -> npt.NDArray[np.int32]:
     With `n` counts, node `i < n` is the leaf of label i, node `n + i` has row i of the model's
     output, and the last node is the root: shape (2n - 1, 2). The sigmoid of a node is the
     probability of its second child. The children of each new node are the two rarest labels or
-    nodes without a parent; the first child is the rarer one. Of equally rare ones the earliest node
-    comes before the last label.
+    nodes without a parent; the first child is the rarer one. If several are equally rare, the
+    earliest node comes before the last label.
     """
     num_labels = len(counts)
     weights = [*counts, *[_ENDLESS] * (num_labels - 1)]
@@ -485,7 +488,7 @@ def is_space(byte: int) -> bool:
 def find_word(
     tables: FastTextTables, text: np.ndarray, begin: int, end: int, key: np.uint64
 ) -> tuple[np.uint64, int]:
-    """Return the slot of a word with this hash, and its index; -1 if the model has no such word."""
+    """Return the slot of a word with this hash, and the word's index, or -1 for an unknown word."""
     (known, starts, stops), slots = tables.names, tables.slots
     mask = np.uint64(slots.size - 1)
     slot = ((key * _SCATTER) >> _32) & mask
@@ -504,7 +507,7 @@ def find_word(
 
 @kernel
 def fill_slots(tables: FastTextTables) -> None:
-    """Fill the slots; of equal words the first one counts."""
+    """Fill the slots; if words are equal, the first one counts."""
     text, starts, stops = tables.names
     for word in range(len(starts)):
         key = _BASIS
@@ -546,7 +549,7 @@ def find_ngrams(
     end: int,
     first: int,
 ) -> None:
-    """Append to the waiting rows those of the n-grams of a word that begin at a place.
+    """Append the rows of a word's n-grams that begin at a place to the waiting rows.
 
     The word is between two marks, at `begin` and before `end`; a mark alone is not an n-gram.
     """
@@ -579,7 +582,7 @@ def find_ngrams(
 def add_ngrams(
     tables: FastTextTables, scratch: FastTextScratch, text: np.ndarray, begin: int, end: int
 ) -> None:
-    """Append the rows of all n-grams of a word to the waiting rows; add these if they are full."""
+    """Append the rows of a word's n-grams to the waiting rows, adding these when too many wait."""
     before, after = text[begin - 1], text[end]
     text[begin - 1], text[end] = _OPEN, _CLOSE
     for first in range(begin - 1, end + 1):
@@ -615,7 +618,7 @@ def read_word(
 def average_rows(
     tables: FastTextTables, scratch: FastTextScratch, text: np.ndarray, start: int, stop: int
 ) -> None:
-    """Write the mean of the rows of a line's words and of its end.
+    """Write the mean of the rows of a line's words and of the line's end.
 
     A word that equals the end of a line ends the line.
     """
@@ -641,8 +644,8 @@ def average_rows(
 def find_likeliest(tables: FastTextTables, scratch: FastTextScratch) -> tuple[int, np.float32]:
     """Return the leaf with the highest product of probabilities on its path, and the product.
 
-    Nodes are visited in fastText's order: of equal rounded scores the last one counts. Types are
-    float32 where C++ has floats, and float64 where it has doubles.
+    Nodes are visited in fastText's order; if rounded scores are equal, the last one counts. Types
+    are float32 where C++ has floats, and float64 where it has doubles.
     """
     children, nodes, mean = tables.children, tables.nodes, scratch.mean
     open_nodes, open_scores = scratch.open_nodes, scratch.open_scores

@@ -1,4 +1,4 @@
-"""Parses the custom filters of a run: their code, their place among the steps, their options.
+"""Parses the custom filters of a run: their code, place among the steps, and options.
 
     my_rules:no_ads                        after the quality rules
     clean=my_rules:no_ads                  after texts are cleaned
@@ -34,7 +34,7 @@ FILTER = "filter"
 """The word for a custom filter in errors."""
 
 GROUP = "corpusmill.filters"
-"""The entry points of the filters of installed packages."""
+"""The group of the entry points with which installed packages offer filters."""
 
 _SPEC = re.compile(
     r"(?:(?P<after>[a-z]+)=)?(?P<filter>[^\W\d][\w.-]*(?::\w+)?)(?:\?(?P<options>.*))?"
@@ -60,7 +60,7 @@ class FilterSpec:
     def load(self) -> tuple[Callable[..., Any], dict[str, float]]:
         """Return the function, or an instance of the class, and the bounds.
 
-        An option with the name of a bound sets the bound; others are passed to the constructor.
+        Options with the name of a bound set the bound; the constructor gets all other options.
 
         Raises:
             UserError: The module or the name does not exist, the filter does not have such an
@@ -136,7 +136,7 @@ def parse_filter(text: str) -> FilterSpec:
 
 
 def _installed(name: str) -> tuple[str, str]:
-    """Return module and name of the filter that an installed package offers under a name."""
+    """Return the module and name of the filter that an installed package offers under a name."""
     entries = {entry.name: entry for entry in entry_points(group=GROUP)}
     if name not in entries:
         known = f"there are {', '.join(sorted(entries))}" if entries else "none is installed"

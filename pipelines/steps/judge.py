@@ -34,7 +34,7 @@ def load_scorers(
     Args:
         classifier: The values of --classifier.
         perplexity: The values of --perplexity.
-        thresholds: The values of --threshold; those of profiles are ignored.
+        thresholds: The values of --threshold; bounds of profiles are ignored.
 
     Raises:
         UserError: A scorer cannot be loaded.
@@ -89,7 +89,7 @@ class QualityFilter(Step):
         self.library_versions = reduce(or_, library_versions, dict(profiles.library_versions))
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
-        """Add the metrics, float32, null if a language does not have the rule."""
+        """Add the metrics, float32, null for texts whose language does not have the rule."""
         judged = self.quality.judge(batch["text"].to_pylist(), batch["language"].to_pylist())
         batch = replace_texts(batch, "text", judged.texts, changed=judged.changed)
         for field in self.fields:
@@ -109,5 +109,5 @@ class QualityFilter(Step):
             parse_languages(named, labels)
 
     def prepare(self, languages: Sequence[str]) -> None:
-        """Load and compile everything that the first texts of these languages would."""
+        """Load and compile everything that the first texts of these languages need."""
         self.quality.judge([_FIRST_TEXT] * len(languages), languages)

@@ -34,10 +34,10 @@ from shards.errors import UserError
 OTHER_LANGUAGE, UNSURE = "language", "language-score"
 
 UNDETERMINED = "und"
-"""The label of a text without content (ISO 639-2), whose score is 0."""
+"""The label (ISO 639-2) of a text that has no content; the score is 0."""
 
 AUTO = "auto"
-"""The value of --lid-chars for as many characters as are needed.
+"""The value of --lid-chars that reads as many characters as are needed.
 
 The first GLANCE_CHARS decide if their score is certain; otherwise the first MAX_CHARS do. ASCII
 texts are read up to MAX_CHARS at once, because scores of English are rarely certain. Measurements
@@ -84,7 +84,7 @@ CHECK_TEXTS = (
 )
 
 _Predict = Callable[[str], Iterable[tuple[float, str]]]
-"""Maps a line to its score and label; to nothing if the model does not even know its end."""
+"""Maps a line to its score and label, or to nothing if the model does not even know its end."""
 _Answers = tuple[list[str], npt.NDArray[np.float32]]
 _Classify = Callable[[Sequence[str]], _Answers]
 _LABEL_PREFIX = LABEL_PREFIX.decode()
@@ -93,7 +93,7 @@ _WANTED = f"expected fastText's lid.176.bin or lid.176.ftz, available from {MODE
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class LanguageIdentifier:
-    """A loaded model; `load_identifier` makes one, in the process that uses it."""
+    """A loaded model, which `load_identifier` makes in the process that uses the model."""
 
     classify: _Classify
     """Returns labels and scores of texts; UNDETERMINED and 0 for an empty text."""
@@ -139,7 +139,7 @@ def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> Langu
 
     Args:
         model: lid.176.bin, lid.176.ftz, or another classifier with languages as labels.
-        chars: How many characters of each text are read; 0 means all; or AUTO.
+        chars: How many characters of each text are read; 0 means all, AUTO as many as are needed.
 
     Raises:
         UserError: The file is missing or is not a model, or fastText is not installed.
@@ -152,7 +152,7 @@ def load_identifier(model: Path | None = None, *, chars: int | str = 0) -> Langu
         raise UserError(f"{path}: {error.strerror}; {_WANTED}") from error
     fingerprint = file_hash(path, wanted=_WANTED)
     library, file = load_library(path, wanted=_WANTED)
-    # fastText reads lines, whose final line break counts as a word.
+    # fastText reads lines, and the line break at the end counts as a word.
     reference = _one_by_one(lambda line: library.predict(f"{line}\n", 1, 0.0, "strict"))
     library, classify = _verified_fasttext_new(path, reference) or (fasttext_version(), reference)
     if file.has_tree:
@@ -215,7 +215,7 @@ def _fasttext_new(path: Path) -> _Classify:
     model = fasttext_new.load_model(str(path))
 
     def predict(line: str) -> Iterable[tuple[float, str]]:
-        # One line per call: calls with lists of lines hang in processes forked after the first.
+        # One line per call, since calls with lists hang in processes forked after the first call.
         labels, scores = model.predict(line)
         return zip(scores, labels, strict=True)
 
@@ -234,7 +234,7 @@ def _compiled(file: FastTextFile) -> _Classify:
 
 
 def _first_difference(expected: _Answers, classify: _Classify) -> str | None:
-    """Describe the first answer for CHECK_TEXTS that is not fastText's; None if all agree."""
+    """Describe the first answer for CHECK_TEXTS that differs from fastText's; None if all agree."""
     answers = zip(*classify(CHECK_TEXTS), strict=True)
     for text, right, answer in zip(CHECK_TEXTS, zip(*expected, strict=True), answers, strict=True):
         if right != answer:
@@ -245,7 +245,7 @@ def _first_difference(expected: _Answers, classify: _Classify) -> str | None:
 class IdentifyStep(Step):
     """Adds language and score; drops texts in unwanted languages, or with a low score.
 
-    With `measure_only`, only the drops of texts with a low score are deferred.
+    If `measure_only` is set, drops for a low score are deferred, but not drops for a language.
     """
 
     name = "langid"

@@ -71,8 +71,8 @@ def tagged_outputs(
 
     Args:
         kept: The rows that are kept.
-        verdicts: The other rows, each with a reason. If they have no column `raw`, it gets the
-            first bytes of their texts.
+        verdicts: The other rows, each with a reason. If they have no column `raw`, quarantined rows
+            get one with the first bytes of their texts.
         metrics: The columns that are metrics.
     """
     increment_counter("records kept", kept.num_rows)

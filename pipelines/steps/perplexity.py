@@ -58,10 +58,10 @@ _PUNCTUATION = {
 """Replacements of punctuation outside ASCII."""
 
 _CONTROLS = (*range(32), *range(127, 160))
-"""Removed characters. Line breaks are among them, so words on both sides of one are joined."""
+"""The removed characters. They include line breaks, so words around a line break are joined."""
 
 _MAX_DIGITS = 38.0
-"""The maximum exponent, because a metric is a float32."""
+"""The maximum decimal exponent of a perplexity, because a metric is a float32."""
 
 _WRITE = (
     "Write LANG=KENLM+SENTENCEPIECE<=NUMBER, such as zh=zh.arpa.bin+zh.sp.model<=800, or instead "
@@ -70,7 +70,7 @@ _WRITE = (
 
 
 def normalise(text: str) -> str:
-    """Return a text in lower case without accents, its digits 0, its punctuation ASCII.
+    """Return a text in lower case without accents, with 0 for every digit and ASCII punctuation.
 
     The rules are those of cc_net's text_normalizer.normalize().
     """
@@ -128,7 +128,7 @@ class KenLM:
         """SHA-256 of each file."""
 
     def perplexity(self, text: str) -> float:
-        """Return the perplexity of a text; NaN if normalisation leaves nothing of it."""
+        """Return the perplexity of a text; NaN if normalisation removes the whole text."""
         line = normalise(text)
         if not line:
             return math.nan
@@ -191,7 +191,7 @@ def _reason(error: Exception) -> str:
 
 
 def _cutoff(spec: ScorerSpec, path: Path, part: str) -> str:
-    """Return a cutoff of cc_net's file, with a row per percentile and a column per language."""
+    """Return a cutoff of cc_net's file; the rows are percentiles, and the columns are languages."""
     if spec.language == EVERY_LANGUAGE:
         raise UserError(f'"{spec.text}": a cutoff file needs a language. {_WRITE}.')
     try:

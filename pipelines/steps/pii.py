@@ -95,8 +95,8 @@ def _replace(text: str, hits: Iterable[_Hit], counts: dict[str, int]) -> str:
     return "".join([*parts, text[end:]]) if parts else text
 
 
-# A search that starts at the @ is fast on ordinary text; one that starts at the local part would
-# try every word. The local part has at most 64 characters (RFC 5321, 4.5.3.1.1).
+# A search that starts at the @ is fast on ordinary text; a search from the local part would try
+# every word. The local part has at most 64 characters (RFC 5321, 4.5.3.1.1).
 _LOCAL_CHARACTERS = 64
 _LOCAL = re.compile(r"[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(?:\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*\Z")
 _DOMAIN = re.compile(
@@ -131,7 +131,7 @@ _IPV4_HINT = re.compile(r"\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]")
 _IPV4 = re.compile(r"(?<![0-9A-Za-z_.])(?:[0-9]{1,3}\.){3}[0-9]{1,3}(?![0-9A-Za-z_]|\.[0-9])")
 _IPV6_HINT = re.compile(r":(?<=[23][0-9A-Fa-f]{3}:)[0-9A-Fa-f]{0,4}:")
 _IPV6 = re.compile(r"(?<![0-9A-Za-z_:.])[23][0-9A-Fa-f]{3}:[0-9A-Fa-f:]+(?![0-9A-Za-z_:.])")
-"""All addresses that IANA has assigned so far begin with the bits 001."""
+"""Matches addresses that begin with the bits 001, as all that IANA has assigned so far do."""
 
 _EMAIL_HINT = re.compile(r"@(?<=[0-9A-Za-z!#$%&'*+/=?^_`{|}~-]@)[0-9A-Za-z]")
 _HINTS = tuple(re.compile(hint.pattern.encode()) for hint in (_EMAIL_HINT, _IPV4_HINT, _IPV6_HINT))
@@ -144,12 +144,12 @@ _NOT_PUBLIC = tuple(
         "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/3",
     )
 )  # fmt: skip
-"""IANA's special-purpose registry, and multicast; Python's table differs between its versions."""
+"""IANA's special-purpose registry, and multicast; tables differ between versions of Python."""
 _DOCUMENTATION = ipaddress.IPv6Network("2001:db8::/32")
 
 
 def _ipv4(text: str) -> Iterator[_Hit]:
-    """Yield public addresses; four single digits are skipped, as in sections and versions."""
+    """Yield public addresses; four single digits are skipped, since they may be a version."""
     for match in _IPV4.finditer(text) if _IPV4_HINT.search(text) else ():
         try:
             address = ipaddress.IPv4Address(match[0])
@@ -173,8 +173,8 @@ def _ipv6(text: str) -> Iterator[_Hit]:
 # Phone and identity numbers are recognized by their form only.
 
 # Every number that is masked has at least ten digits with at most two separators between them, and
-# four digits in a row unless it begins with a plus sign. Such digit runs are searched in bytes that
-# are first mapped to four values, which is several times as fast as a search in characters.
+# four digits in a row unless it begins with a plus sign. The search for such digit runs reads bytes
+# that are first mapped to four values, and is several times as fast as a search in characters.
 _WIDE = "（）".encode()
 _SHAPE = bytes(
     ord(
@@ -187,11 +187,11 @@ _RUN = re.compile(rb"d(?:(?:s{0,2}+|s?w{3}s?)d){9,}")
 _FOUR = b"dddd"
 _MAX_GAP = len(" ）-".encode()) + 1
 _MARGIN = 12
-"""How many characters before a digit run a number may begin, or after it be ruled out."""
+"""How many characters before and after a digit run may belong to a number or rule it out."""
 
 
 def _runs(text: str) -> Iterator[tuple[int, int]]:
-    """Yield start and end of each digit run in the text that may contain a number."""
+    """Yield the start and end of each digit run in the text that may contain a number."""
     raw = text.encode("utf-8", "replace")
     shape = raw.translate(_SHAPE)
     if _FOUR not in shape and "+" not in text:
@@ -206,9 +206,10 @@ def _runs(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _digit_runs(characters: np.ndarray) -> np.ndarray:
-    """Return start and end (int64[n, 2]) of at least ten digits with small gaps, in UTF-8 bytes.
+    """Return the start and end, int64[n, 2], of each run of ten or more digits with small gaps.
 
-    Unbroken digits after a letter are skipped: they are file names or hexadecimal numbers.
+    The places are offsets in bytes. Unbroken digits after a letter are skipped, because they are
+    file names or hexadecimal numbers.
     """
     digits = np.flatnonzero(characters - np.uint8(ord("0")) < np.uint8(10))
     cuts = np.flatnonzero(np.diff(digits) > _MAX_GAP)
@@ -232,7 +233,7 @@ def _may_hold(raw: bytes, start: int, shape: bytes) -> bool:
 
 
 def _find_numbers(text: str) -> Iterator[tuple[int, int, str]]:
-    """Yield start, end and kind ("id" or "phone") of each personal number, in order."""
+    """Yield the start, end and kind ("id" or "phone") of each personal number, in order."""
     done = 0
     for start, end in _runs(text):
         begin = max(done, start - _MARGIN)
@@ -245,7 +246,7 @@ def _find_numbers(text: str) -> Iterator[tuple[int, int, str]]:
 
 
 def _places_of_numbers(raw: bytes) -> list[int]:
-    """Return all byte offsets near which _find_numbers() may find a number.
+    """Return the byte offsets of the digit runs in which _find_numbers() may find a number.
 
     Args:
         raw: Texts in UTF-8, with line breaks between them.
@@ -332,7 +333,7 @@ def _is_identity(match: re.Match[str]) -> bool:
     """Accept 18 digits with a valid date and check character, and 15 digits after _OLD_WORD.
 
     The check character is that of ISO 7064 MOD 11-2 (GB 11643-1999). The older form of 15 digits
-    has none: one in eighty random numbers would have a valid date.
+    has no check character, and one in eighty random numbers has a valid date.
     """
     if match["old"]:
         near = match.string[max(0, match.start() - _OLD_WINDOW) : match.start()]

@@ -21,7 +21,7 @@ def read_rule_files(
         input_format: The format of the files.
 
     Raises:
-        UserError: A path does not exist, or a file has another format.
+        UserError: A path does not exist, or a file does not have this format.
     """
     for path in paths:
         listing = _list(path)

@@ -90,7 +90,7 @@ class ModelMetric:
     source: tuple[Any, ...]
     """The files of the model, and the label."""
     models: Mapping[str, str]
-    """The SHA-256 of each of its files, by the file's role."""
+    """The SHA-256 of each file of the model, by the file's role."""
     measure: Callable[[Sequence[str]], Sequence[float]]
     """Returns a number for each text; NaN if the model cannot score it."""
 
@@ -101,7 +101,7 @@ class Scorer(ABC):
     family: str
     """The name of the flag."""
     conflict: str
-    """The end of the error about a spec whose {metric} is already given by {file}."""
+    """The end of the message for a spec whose {metric} another model, {file}, already gives."""
     valid: tuple[float, float]
     """The lowest and the highest valid bound."""
 
@@ -110,7 +110,7 @@ class Scorer(ABC):
 
         Args:
             specs: The values of the flag.
-            overrides: Other bounds, as in --threshold.
+            overrides: Bounds that replace those in the specs, as in --threshold.
 
         Raises:
             UserError: A spec or a file is not valid, a model or a bound is given twice, or an
@@ -165,7 +165,7 @@ class Scorer(ABC):
 
 
 def _add_bound(bounds: dict[str, float], metric: str, bound: float, spec: ScorerSpec) -> None:
-    """Add a bound to those of a language; the bound on the other side of the metric is off."""
+    """Add a bound to those of a language; the metric's bound for the other side is off."""
     for side in _SIDES.values():
         bounds.setdefault(f"{side}_{metric}", NAN)
     name = f"{spec.side}_{metric}"
@@ -188,7 +188,7 @@ def _measure_all(
 def versions_with_hash(libraries: str, fingerprints: Mapping[str, Any]) -> str:
     """Return library versions with a hash of the files that each worker loads.
 
-    A worker with other files of models or cutoffs is refused like one with other library versions.
+    A worker with different model files or cutoffs is refused, as for different library versions.
     """
     digest = hashlib.sha256(canonical_json(fingerprints)).hexdigest()
     return f"{libraries} with {digest[:12]}"

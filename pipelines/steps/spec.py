@@ -67,7 +67,7 @@ class StepSpec:
         """Return the step of this process.
 
         Raises:
-            UserError: The step cannot be loaded, or this worker has another model or library.
+            UserError: The step cannot be loaded, or this worker has a different model or library.
         """
         with _LOADING:
             return _loaded(self)
@@ -95,7 +95,7 @@ def _loaded(spec: StepSpec) -> LoadedStep:
 
 
 def worker_facts(step: Step) -> dict[str, Any]:
-    """Return the facts that must be equal in all workers: fingerprints of models and versions."""
+    """Return the facts that must be equal in all workers: versions, and fingerprints of models."""
     versions = {f"{name} library": version for name, version in step.library_versions.items()}
     return {**step.fingerprints, **segment_versions({}, {}), **versions}
 

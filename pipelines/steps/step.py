@@ -2,8 +2,8 @@
 
 A step never removes rows itself. It gives a reason to each row that is to be dropped, and
 `apply_steps` removes these rows before the next step. Steps that measure texts are an exception:
-every text gets the metrics of all of them, so that the audit table alone gives the verdicts under
-other bounds. Each of these steps except the last defers its drops.
+every text gets the metrics of all these steps, so that the audit table alone gives the verdicts
+under other bounds. Each of these steps except the last defers its drops.
 """
 
 import time
@@ -20,7 +20,7 @@ import pyarrow.compute as pc
 from pipelines.segments.rows import FilterResult
 
 DEFERRED_REASON = "deferred_reason"
-"""The column of reasons of rows that are dropped after the next step has measured them."""
+"""The column with the reasons of rows that are dropped after the next step has measured them."""
 
 
 class Step(ABC):
@@ -53,7 +53,7 @@ class NamedStep(Protocol):
 
     @property
     def name(self) -> str:
-        """The name."""
+        """The name of the step."""
 
     def __call__(self, batch: pa.RecordBatch) -> FilterResult:
         """Return the result for a batch."""
@@ -77,7 +77,7 @@ class CpuClock:
             self.seconds[stage] = self.seconds.get(stage, 0.0) + spent
 
     def shares(self, rest: str) -> dict[str, float]:
-        """Return the seconds by stage; `rest` names the remaining time since the clock was made."""
+        """Return the seconds by stage; `rest` is the name for the remaining time of the clock."""
         spent = time.process_time() - self._started
         whole = {rest: spent - sum(self.seconds.values()), **self.seconds}
         return {stage: round(seconds, 4) for stage, seconds in whole.items()}
@@ -128,12 +128,12 @@ def finish_filter(batch: pa.RecordBatch, reasons: pa.Array, *, measure_only: boo
 
 
 def no_reasons(batch: pa.RecordBatch) -> pa.Array:
-    """Return the reasons of a step that keeps every row, which are null."""
+    """Return the reasons, all of them null, of a step that keeps every row."""
     return pa.nulls(batch.num_rows, pa.string())
 
 
 def reasons_where(dropped: Iterable[bool], reason: str) -> pa.Array:
-    """Return the same reason for all rows that are dropped."""
+    """Return the reasons of all rows: one reason for those that are dropped, null for the rest."""
     return pa.array([reason if drop else None for drop in dropped], pa.string())
 
 

@@ -52,7 +52,7 @@ def load_steps(options: Options, *, run: str) -> "StepPipeline":
 
 
 def take_steps(options: Options, *, run: str) -> "StepPipeline":
-    """Return the steps of a run and drop them from the cache: the caller owns their models.
+    """Return the steps of a run and drop them from the cache, so that the caller owns their models.
 
     Args:
         options: As for `load_steps`.
@@ -102,7 +102,7 @@ class StepPipeline:
             step.measure_only = True
 
     def prepare(self) -> None:
-        """Load libraries and compile kernels that the first texts would load and compile."""
+        """Load the libraries and compile the kernels that the first texts need."""
         self._quality.prepare(sorted(self._identify.languages or _PREPARED))
 
     def _in_order(self) -> Iterator[Step]:

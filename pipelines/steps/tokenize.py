@@ -12,7 +12,7 @@ from pipelines.tokenizers.tokenizer import load_tokenizer
 FAILED = "tokenizer-failed"
 
 TOKENIZER = b"tokenizer"
-"""The metadata key of the column `tokens` with the tokenizer's fingerprint."""
+"""The key of the tokenizer's fingerprint in the metadata of the column `tokens`."""
 
 
 class TokenizeStep(Step):

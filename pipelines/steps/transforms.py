@@ -147,7 +147,7 @@ class FilterUrls(Steps):
 
 
 class Clean(Steps):
-    """Cleans each text, and adds `repaired`, which says whether it changed; drops `empty` texts."""
+    """Cleans each text, and adds `repaired`: whether the text changed; drops `empty` texts."""
 
     def __init__(self, level: str = "") -> None:
         """Make the transform.
@@ -163,7 +163,10 @@ class Clean(Steps):
 
 
 class IdentifyLanguage(Steps):
-    """Adds `language` and `score`; drops others (`language`) and low scores (`language-score`)."""
+    """Adds `language` and `score`, and drops texts in other languages or with low scores.
+
+    The reasons are `language` and `language-score`.
+    """
 
     def __init__(
         self,
@@ -262,7 +265,7 @@ class MaskPersonalData(Steps):
 
 
 class UserFilter(Steps):
-    """Drops, measures or changes texts by a custom filter (docs/own.md)."""
+    """Drops, measures or changes texts with a custom filter (docs/own.md)."""
 
     def __init__(self, spec: str) -> None:
         """Make the transform.
@@ -287,7 +290,7 @@ def _user_filter(spec: FilterSpec) -> Step:
 
 
 class Tokenize(Steps):
-    """Adds `tokens`, which end with eos, and counts; quarantines texts that it cannot encode."""
+    """Adds `tokens`, which end with eos, and counts; quarantines texts that cannot be encoded."""
 
     def __init__(self, tokenizer: str, *, eos: str = "") -> None:
         """Make the transform.

@@ -23,7 +23,7 @@ BATCH_CHARACTERS = 1 << 18
 GAP, WORD, SINGLE, NOTHING = 0, 1, 2, 3
 """Kinds of characters: between units, part of a word, a unit alone, ignored inside a word."""
 _CODES = 0x32000
-"""The first code point without letters after it; those after it separate words."""
+"""The first code point after all letters; it and higher code points separate words."""
 _NO_SPACES = (
     (0x0E00, 0x0F00),  # Thai, Lao
     (0x0F00, 0x10A0),  # Tibetan, Burmese
@@ -106,7 +106,7 @@ def units(texts: Sequence[str]) -> Units:
 
 
 def _sums(values: np.ndarray) -> np.ndarray:
-    """Return uint64[n + 1]: the sums of the n values before each place, times powers of BASE."""
+    """Return uint64[n + 1]: the sums of values before each place, weighted by powers of BASE."""
     powers, _ = _powers(len(values))
     sums = np.zeros(len(values) + 1, np.uint64)
     np.cumsum(values * powers[: len(values)], out=sums[1:])

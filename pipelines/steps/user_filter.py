@@ -33,7 +33,7 @@ REASON, TEXT = "reason", "text"
 """The keys of a filter's result, besides its metrics."""
 
 CHANGED = "changed"
-"""The name of the column that says which texts a filter changed."""
+"""The name of the column that shows which texts a filter changed."""
 
 
 STEPS: tuple[type[Step], ...] = (
@@ -59,9 +59,10 @@ class UserFilterStep(Step):
     - `bounds`, such as {"min_score": 0.5}, which drops texts with a smaller score. Options set
       other bounds (NAME?min_score=0.3), and `rethreshold` can try them later. Every text in a
       wanted language is measured, even if it breaks a rule; the filter returns no reasons;
-    - `changes_text = True`, if it returns texts: a column NAME.changed then says which changed.
+    - `changes_text = True`, if it returns texts: a column NAME.changed then shows which texts
+      changed.
 
-    The account has a reason as NAME:REASON, and a bound as NAME-low-METRIC or NAME-high-METRIC.
+    In the account, a reason is NAME:REASON, and a bound is NAME-low-METRIC or NAME-high-METRIC.
     """
 
     def __init__(self, spec: FilterSpec) -> None:
@@ -100,7 +101,7 @@ class UserFilterStep(Step):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """Everything that decides the filter's results besides its identity, as JSON values."""
+        """Everything besides the identity that affects the filter's results, as JSON values."""
         bounds = {"bounds": bounds_as_json(self.bounds)} if self.bounds else {}
         return {"name": self.name, "code": self.code, **bounds}
 
@@ -142,7 +143,7 @@ class UserFilterStep(Step):
             return reasons, texts, self._measured(columns, batch.num_rows)
 
     def _judged(self, batch: pa.RecordBatch, reasons: Sequence[str | None]) -> FilterResult:
-        """Return the result that the metrics and bounds give."""
+        """Return the result of comparing the metrics with the bounds."""
         if any(reasons):
             raise UserError(
                 f"--filter {self._spec} has bounds and returned a reason: it must return only "
@@ -152,7 +153,7 @@ class UserFilterStep(Step):
         return finish_filter(batch, broken, measure_only=self.measure_only)
 
     def _reasons(self, returned: Any, num: int) -> list[str | None]:
-        """Return the reasons as in the account."""
+        """Return the filter's reasons with their names in the account."""
         if returned is None:
             return [None] * num
         reasons = _as_list(returned)
@@ -186,7 +187,7 @@ class UserFilterStep(Step):
         return texts
 
     def _measured(self, metrics: Mapping[str, Any], num: int) -> dict[str, np.ndarray]:
-        """Return the metrics that the filter returned, float32[n] each."""
+        """Return the metrics that the filter returned, each as float32[n]."""
         unknown = sorted(metrics.keys() - {*self._metrics})
         if unknown:
             raise UserError(
@@ -201,7 +202,7 @@ class UserFilterStep(Step):
     def _with_metrics(
         self, batch: pa.RecordBatch, metrics: Mapping[str, np.ndarray]
     ) -> pa.RecordBatch:
-        """Return the batch with the filter's metrics, null if the filter did not return them."""
+        """Return the batch with the filter's metrics; null if the filter did not return them."""
         none = np.full(batch.num_rows, np.nan, np.float32)
         for name in self._metrics:
             column = pa.array(metrics.get(name, none), from_pandas=True)
@@ -253,7 +254,7 @@ def load_filters(specs: Sequence[FilterSpec]) -> list[UserFilterStep]:
 
 
 def _as_list(values: Any) -> list[Any]:
-    """Return a column that a filter returned as a list; it may be of numpy, Arrow or pandas."""
+    """Return as a list a column that a filter returned, perhaps from numpy, Arrow or pandas."""
     if isinstance(values, pa.Array | pa.ChunkedArray):
         return list(values.to_pylist())
     return list(values.tolist() if hasattr(values, "tolist") else values)

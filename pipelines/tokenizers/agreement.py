@@ -51,7 +51,8 @@ CHECK_TEXTS = (
     "x" + "\u0301" * 80,
     "supercalifragilistic" * 12,
 )
-"""White space, contractions, digits, scripts, combining marks, controls, specials, repetitions."""
+"""Texts with white space, contractions, digits, scripts, combining marks, control characters,
+special tokens, and repetitions."""
 
 
 _MAX_PIECES = 200
@@ -59,13 +60,13 @@ _MAX_PIECES = 200
 
 
 def texts_of_pieces(pieces: Sequence[str]) -> list[str]:
-    """Return texts of all pieces, which have other neighbours than in the vocabulary."""
+    """Return texts made of all pieces, with different neighbours than in the vocabulary."""
     count = -(-len(pieces) // _MAX_PIECES)
     return ["".join(pieces[first::count]) for first in range(count)]
 
 
 def first_difference(encode: Encode, reference: Encode, texts: Sequence[str]) -> str | None:
-    """Describe how the ids of the first text with different ids differ; None if all agree."""
+    """Describe how the ids of the first text with a difference differ; None if all agree."""
     tokens, lengths = encode(texts)
     parts = np.split(tokens, np.cumsum(lengths)[:-1])
     for text, part in zip(texts, parts, strict=True):

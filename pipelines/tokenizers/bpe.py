@@ -1,7 +1,8 @@
 """Loads byte-level BPE: tiktoken's encodings and files, and GPT-2's merges.
 
-If fastokens is installed and gives the same ids as the reference, it encodes: it is several times
-as fast as tiktoken and tokenizers. It is a young library, so its ids are checked (agreement.py).
+If fastokens is installed and gives the same ids as the reference, it encodes, because it is several
+times as fast as tiktoken and tokenizers. Since the library is young, its ids are checked
+(agreement.py).
 """
 
 import base64
@@ -63,7 +64,7 @@ _O200K = (
     r"(?i:'s|'t|'re|'ve|'m|'ll|'d)?"
     r"|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n/]*|\s*[\r\n]+|\s+(?!\S)|\s+"
 )
-# Equal patterns for which fastokens has a scanner, which is four times as fast as a regex.
+# Equivalent patterns, for which fastokens has a scanner that is four times as fast as a regex.
 _SCANNED = {
     _CL100K: r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}"
     r"| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+",
@@ -75,7 +76,7 @@ ENCODINGS = {
     "cl100k_base": Encoding(pattern=_CL100K, end_of_text=100257, size=100277),
     "o200k_base": Encoding(pattern=_O200K, end_of_text=199999, size=200019),
 }
-"""The encodings by the name of their files of ranks."""
+"""The encodings, by the names of their files of ranks."""
 
 
 def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
@@ -84,7 +85,7 @@ def load_tiktoken(name: str, *, fast: bool) -> TokenModel:
     Args:
         name: An encoding such as "gpt2"; a file such as "cl100k_base.tiktoken"; or a file of
             GPT-2's merges, with the vocabulary next to it.
-        fast: Encode with fastokens if it is installed and its ids are equal.
+        fast: Whether to encode with fastokens if it is installed and gives equal ids.
 
     Raises:
         UserError: The encoding or file does not exist, cannot be fetched, or is damaged.
@@ -147,7 +148,7 @@ def _model(ranks: PieceRanks, encoding: Encoding, *, fast: bool) -> TokenModel:
         unknown=None,
         commands=byte_bpe_commands(encoding.size, end_of_text=encoding.end_of_text),
         content=encoding.pattern.encode() + b"\n" + lines,
-        # transformers cannot express other patterns with the same words.
+        # transformers cannot express the other patterns so that the words stay the same.
         transformers_json=(lambda: _as_json(ranks, encoding))
         if encoding.pattern == _GPT2
         else None,
@@ -293,8 +294,8 @@ def _check_ranks(path: Path, ranks: PieceRanks, encoding: Encoding) -> tuple[Pie
 def byte_alphabet() -> dict[str, int]:
     """Return the byte that each character represents in GPT-2's files.
 
-    Bytes that are printable in Latin-1 are represented by these characters, the others by
-    characters from U+0100 on (openai/gpt-2, src/encoder.py).
+    Bytes that are printable in Latin-1 are represented by their Latin-1 characters, and other bytes
+    by U+0100 and the following characters (openai/gpt-2, src/encoder.py).
     """
     printing = [b for b in range(256) if chr(b).isprintable() and chr(b) != " "]
     others = [b for b in range(256) if b not in printing]
@@ -323,7 +324,7 @@ def gpt2_json(ranks: PieceRanks) -> str:
 
 
 def merges(ranks: PieceRanks) -> Iterator[tuple[bytes, bytes]]:
-    """Yield the two pieces that are merged into each longer piece, by rank.
+    """Yield the two pieces that are merged into each longer piece, in the order of the ranks.
 
     The merges of lower rank split the piece into these two.
 
@@ -357,7 +358,7 @@ def _merge_below(piece: bytes, ranks: PieceRanks, limit: int) -> list[bytes]:
 def fast_or_reference(
     build: Callable[[], Encode], reference: Encode, *, library: str
 ) -> tuple[Encode, str]:
-    """Return fastokens' encoder if it is installed and agrees, else the reference; and its library.
+    """Return fastokens' encoder if it agrees, else the reference, and the encoder's library.
 
     Args:
         build: Makes the encoder, by one of the functions below.

@@ -59,7 +59,7 @@ class CommandTokens:
 
 
 def sentencepiece_commands(pieces: int, *, end_of_text: int | None) -> CommandTokens:
-    """Return the commands of a SentencePiece model; without an end of text, V ends documents."""
+    """Return a SentencePiece model's commands; V ends documents if there is no end of text."""
     more = ("sep", "cls", "mask", "unk", "", "sop", "eop", "smask", "gmask", "dblock")
     if end_of_text is None:
         return _appended(("eos", *more), pieces, own={})

@@ -20,7 +20,7 @@ EOS_FILES = (CONFIG, "special_tokens_map.json")
 
 
 def _no_file(_: str) -> None:
-    """Return None: there is no file."""
+    """Return None, which means that there is no such file."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +28,7 @@ class EndOfText:
     """The places that may name the token that ends a document."""
 
     token: str = ""
-    """The token that --eos names; "" without the flag."""
+    """The token that --eos names; "" if the flag is not given."""
     restored_id: int | None = None
     """The id that a dataset stores with its tokenizer."""
     sibling: Callable[[str], Path | None] = _no_file

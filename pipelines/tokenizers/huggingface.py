@@ -52,8 +52,8 @@ def huggingface_model(content: bytes, *, path: Path, end: EndOfText, fast: bool)
         content: The content of the file.
         path: The path of the file, for messages.
         end: The places that may name the token that ends documents.
-        fast: Encode with fastokens if the model is byte-level BPE, fastokens is installed and its
-            ids are equal.
+        fast: Whether to encode with fastokens if the model is byte-level BPE, and fastokens is
+            installed and gives equal ids.
 
     Raises:
         UserError: The file is not a `tokenizer.json`, or has no token that can end documents.
@@ -146,7 +146,7 @@ def _written_commands(
 
 
 def _usual_end(vocabulary: Mapping[str, int], added: Collection[str], end: EndOfText) -> int | None:
-    """Return the token that ends texts, found by its name or in a file next to the model.
+    """Return the id of the token that ends texts, by its name or from a file next to the model.
 
     Names take precedence, because the file of a chat model names the end of a turn.
     """
@@ -171,7 +171,7 @@ def _unknown(description: Mapping[str, Any], vocabulary: Mapping[str, int]) -> i
 def _refuse_shared(
     path: Path, vocabulary: Mapping[str, int], special: set[int], encode: Encode
 ) -> None:
-    """Refuse a special id that an ordinary piece has too: texts could contain that piece."""
+    """Refuse a special id that an ordinary piece also has, since texts could contain the piece."""
     names: dict[int, str] = {}
     for name, i in vocabulary.items():
         first = names.setdefault(i, name) if i in special else name
@@ -183,7 +183,7 @@ def _refuse_shared(
 
 
 def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
-    """Return the JSON of a description without truncation and padding, with special commands.
+    """Return the JSON of a description after removing truncation and padding and marking commands.
 
     The libraries can ignore tokens in texts only if the tokens are marked as special.
     """
@@ -198,9 +198,9 @@ def _as_text(description: Mapping[str, Any], commands: frozenset[int]) -> str:
 def _hide_special_pieces(description: str, special: set[int]) -> str:
     """Return a description whose special tokens no text can produce.
 
-    Unigram finds all pieces of its vocabulary in texts, even control tokens. So the names of these
-    get a space, which texts no longer contain: they were split at spaces, or have other characters
-    instead.
+    Unigram finds all pieces of its vocabulary in texts, even control tokens. So the names of
+    special tokens get a space. Texts contain no spaces when Unigram reads them, because they were
+    split at spaces, or their spaces were replaced.
     """
     changed = orjson.loads(description)
     if changed["model"].get("type") != "Unigram":

@@ -11,7 +11,7 @@ from pipelines.tokenizers.command_tokens import CommandTokens
 from shards.errors import UserError
 
 MAX_HOLES = 1 << 20
-"""The maximum number of ids without a piece; each takes memory."""
+"""The maximum number of ids that have no piece; each takes memory."""
 
 _REASON_CHARACTERS = 200
 
@@ -29,7 +29,7 @@ class TokenModel:
     pieces: Sequence[bytes]
     """The bytes of each id of the model: the name of a special token; b"" for an unused id."""
     special_ids: frozenset[int]
-    """The ids of the model that are not part of a text."""
+    """The ids of the model that are never part of a text."""
     unknown: int | None
     """The id for text that the model cannot encode; None if it can encode everything."""
     commands: CommandTokens
@@ -38,7 +38,10 @@ class TokenModel:
     unused_end: str = ""
     """The model's own end-of-text piece, if another token ends documents; else ""."""
     transformers_json: Callable[[], str | None] | None = None
-    """Returns the model as a `tokenizer.json`; None, or returning None, means that it cannot be."""
+    """Returns the model as a `tokenizer.json`, or None if this model cannot be one.
+
+    None if no model of this kind can be one.
+    """
 
 
 def flatten(parts: Sequence[npt.NDArray[Any]]) -> tuple[npt.NDArray[Any], npt.NDArray[np.int64]]:

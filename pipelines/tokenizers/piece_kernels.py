@@ -31,7 +31,7 @@ class PieceTables(NamedTuple):
     """int32[code points, 4]: the normalised code point, or ODD; hashes of the last and of the first
     character that it is normalised to; its symbol, UNKNOWN, or -2 - i for expansion i."""
     joinable: npt.NDArray[np.uint8]
-    """Bits: whether two code points may be adjacent in a piece, by left XOR right."""
+    """A bit per value of left XOR right: whether such code points may be adjacent in a piece."""
     expansion_starts: _Ints
     """Where each expansion begins, and where the last one ends."""
     expansions: _Ints
@@ -68,8 +68,8 @@ def encode_texts(  # noqa: PLR0913, PLR0917  texts, tables, memory
         tables: The tables of the model.
         ids: Output: the ids; texts whose symbols do not fit are left to the library.
         lengths: Output: the numbers of ids; as long as `ends`.
-        starts: Memory, one longer than `ids`.
-        ranks: Memory, MAX_PART long.
+        starts: Memory, with one element more than `ids`.
+        ranks: Memory, with MAX_PART elements.
 
     Returns:
         The number of ids of all texts.
@@ -90,7 +90,7 @@ def encode_texts(  # noqa: PLR0913, PLR0917  texts, tables, memory
 def _read(  # noqa: C901, PLR0912, PLR0915  one pass over the text
     points: npt.NDArray[np.uint32], tables: PieceTables, symbols: _Ints, starts: _Ints
 ) -> int:
-    """Write the symbols of a text and where its parts start; return their number, -1 if odd."""
+    """Write a text's symbols and where its parts start; return the number of parts, -1 if odd."""
     # Reading the tuple only once makes the loop several times as fast.
     characters, joinable, remove_extra_whitespaces = (
         tables.characters,
@@ -144,7 +144,7 @@ def _join(  # noqa: C901  calls of functions with arrays cost more than the work
 ) -> int:
     """Replace the symbols of a text by its ids, part by part, and return the number of ids.
 
-    The best pair is joined first, and of equal pairs the leftmost (google/sentencepiece,
+    The best pair is joined first, and among equal pairs the leftmost one (google/sentencepiece,
     src/bpe_model.cc). Unknown characters in a row become one id.
     """
     pairs, shift, by_rank = tables.pairs, tables.pair_shift, tables.by_rank

@@ -4,13 +4,13 @@ BPE only joins neighbours. So if two characters are not adjacent in any piece, n
 across them, and the ids of a text are the ids of its parts, one after another:
 
     text     The cat  sat。好的，好的
-    read     _The_cat_sat.好的,好的        a space in front, and one for white space in a row
+    read     _The_cat_sat.好的,好的        a space in front, and one for any run of white space
     parts    _The|_cat|_sat|.|好的|,|好的
 
 The library first normalises a text (google/sentencepiece, src/normalizer.cc). It removes extra
-white space and replaces single characters; the kernels do both while they read. It also replaces
-some characters together with the next one: a character that follows another in such a rule reads as
-`ODD`, and the library encodes texts with such characters.
+white space and replaces single characters; the kernels do both while they read. The library also
+replaces some characters together with the next one. A character that follows another in such a rule
+reads as `ODD`, and the library encodes texts with such characters.
 
 A *symbol* is a member of a pair: the id of a piece, or a number above all ids for a character that
 is user-defined, or that occurs in pieces without being a piece.
@@ -54,7 +54,7 @@ def piece_tables(model: SplittableModel) -> PieceTables:
     by_rank, pairs, shift = _pairs(model, symbols)
     replaced = {**model.character_rules.single, **{ord(own): own for own in model.symbols}}
     reading, first, last = _readings(model, replaced)
-    # In the library's table of rules NUL ends a replacement.
+    # In the library's table of rules, NUL ends a replacement.
     reading[[0, *model.character_rules.joining]] = ODD
     reading[_SURROGATES] = ODD
     if model.byte_fallback:
@@ -96,7 +96,7 @@ def _symbols(model: SplittableModel) -> tuple[dict[str, int], npt.NDArray[np.int
 def _pairs(
     model: SplittableModel, symbols: Mapping[str, int]
 ) -> tuple[npt.NDArray[np.int32], _Array, np.uint64]:
-    """Return the pieces by rank, the hash table of pairs with their ranks, and its shift."""
+    """Return the pieces by rank, the hash table of pairs with ranks, and the shift of hashes."""
     ids = {**symbols, **{piece.text: piece.id for piece in model.pieces}}
     for character in model.symbols:
         del ids[character]  # it is never joined
@@ -120,7 +120,7 @@ def _pairs(
     entries = keys << RANK_BITS | ranks
     while len(entries):
         free = table[homes] == FREE
-        # Of several entries for the same place the last one is stored.
+        # If several entries have the same place, the last one is stored.
         table[homes[free]] = entries[free]
         waiting = table[homes] != entries
         entries, homes = entries[waiting], (homes[waiting] + 1) & (len(table) - 1)
@@ -128,7 +128,7 @@ def _pairs(
 
 
 def _neighbours(model: SplittableModel) -> tuple[_Array, _Array]:
-    """Return the pairs of adjacent code points in pieces: left and right ones."""
+    """Return the left and the right code point of each pair of neighbours in pieces."""
     joined = model.separator.join(piece.text for piece in model.pieces).encode("utf-32-le")
     codes = np.frombuffer(joined, np.uint32).astype(np.int64)
     apart = codes == ord(model.separator)
@@ -137,7 +137,7 @@ def _neighbours(model: SplittableModel) -> tuple[_Array, _Array]:
 
 
 def _readings(model: SplittableModel, replaced: Mapping[int, str]) -> tuple[_Array, _Array, _Array]:
-    """Return the code points that are read, and the first and last characters of replacements."""
+    """Return how each code point is read, and the first and last characters of its replacement."""
     joining = model.character_rules.joining
     reading, first, last = (np.arange(_CODES) for _ in range(3))
     if model.remove_extra_whitespaces:
@@ -162,7 +162,7 @@ def _expanded(
 ) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32], npt.NDArray[np.int32]]:
     """Return the symbol of each code point, and the replacements by several symbols.
 
-    A symbol of -2 - i is the i-th replacement: the second array has the places where each begins
+    A symbol of -2 - i is the i-th replacement. The second array shows where each replacement begins
     in the third array, and where the last one ends.
     """
     by_code = np.full(_CODES, UNKNOWN, np.int32)

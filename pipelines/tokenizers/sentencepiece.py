@@ -1,4 +1,4 @@
-"""Loads SentencePiece models; Google's library encodes, or a kernel that is several times as fast.
+"""Loads SentencePiece models; a fast kernel encodes, or Google's library where the kernel cannot.
 
 The kernel (piece_kernels.py) uses tables of the model (piece_tables.py), and encodes texts that can
 be split into parts; the library encodes other texts, and all texts for other kinds of models.
@@ -30,7 +30,7 @@ from shards.commands.table import called
 from shards.errors import UserError
 
 CHUNK_CHARS = 1 << 18
-"""The number of characters encoded at once, which fit into the CPU's caches."""
+"""The number of characters to encode at once, which fit into the CPU's caches."""
 
 _Ids = tuple[npt.NDArray[Any], npt.NDArray[np.int64]]
 
@@ -42,7 +42,7 @@ def sentencepiece_model(content: bytes, *, name: object, end: EndOfText, fast: b
         content: The content of the file.
         name: The name of the file, for messages.
         end: The places that may name the token that ends documents.
-        fast: Encode with the kernel if possible.
+        fast: Whether to encode with the kernel if possible.
 
     Raises:
         UserError: The file is not a SentencePiece model.

@@ -1,7 +1,7 @@
 """Writes a SentencePiece model as a `tokenizer.json`, if the library tokenizers gives the same ids.
 
-In tokenizers each merge of two pieces has a rank, and in SentencePiece the score of the merged
-piece. So merges are ordered by score, then by descending length of the left piece. The libraries
+In tokenizers each merge of two pieces has a rank, but in SentencePiece the merged piece has a
+score. So merges are ordered by score, then by descending length of the left piece. The libraries
 apply normalisation rules about several characters differently, so a model with such rules, such as
 nmt_nfkc, is not written: its ids would differ for letters with separate accents.
 """
@@ -39,7 +39,7 @@ def sentencepiece_json(content: bytes, *, commands: CommandTokens, encode: Encod
     Args:
         content: The serialized model.
         commands: The command tokens, which become special tokens.
-        encode: The encoder whose ids it must give.
+        encode: The encoder whose ids the `tokenizer.json` must give.
     """
     from pipelines.tokenizers.huggingface import huggingface_model  # noqa: PLC0415  the other library
 
@@ -99,7 +99,7 @@ def _replaced(pattern: Mapping[str, str], content: str) -> Mapping[str, Any]:
 def _added(pieces: _Pieces, commands: CommandTokens) -> Iterator[Mapping[str, Any]]:
     places = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized"), False)
     for role, number in sorted(commands.ids.items(), key=lambda item: item[1]):
-        if role != "pad":  # which is eos
+        if role != "pad":  # whose token is that of eos
             name = pieces[number][0] if number < len(pieces) else NAMES[role]
             yield {"id": number, "content": name, "special": True, **places}
 
@@ -127,7 +127,7 @@ def _bpe(pieces: _Pieces) -> Mapping[str, Any]:
 
 
 def _unigram(pieces: _Pieces) -> Mapping[str, Any]:
-    """Return the model; pieces that no text may produce get an impossible name or score."""
+    """Return a Unigram model; pieces that no text may produce get an impossible name or score."""
     least = min((score for _, score, kind in pieces if kind == NORMAL), default=0.0)
     never = 100 * least - 100
 

@@ -2,10 +2,10 @@
 
 A model is a protocol buffer (google/sentencepiece, src/sentencepiece_model.proto). This module
 reads only the fields that are needed to split texts into parts. (sentencepiece's own Python module
-for these messages needs another version of protobuf than Beam.)
+for these messages needs a different version of protobuf than Beam.)
 
-The rules that normalise characters are compiled: the size of a double array in bytes, the double
-array (a trie over the UTF-8 bytes of replaced texts), and the replacements, each followed by a NUL.
+The rules that normalise characters are compiled into the size of a double array in bytes, the array
+(a trie over the UTF-8 bytes of replaced texts), and the replacements, each followed by a NUL.
 At each place of a text the longest matching rule is applied; if none matches, the character is kept
 (src/normalizer.cc). The units of the double array are those of darts-clone (s-yata/darts-clone,
 include/darts.h): bits 0-7 and 31 are the label, bit 8 says whether a child has a value, bits 10-30
@@ -62,7 +62,7 @@ _SCHEMA = """
                 default_value: "true" }
     }
 """
-"""The fields of sentencepiece_model.proto that are read here; the others stay as they are."""
+"""The fields of sentencepiece_model.proto that are read here; other fields stay as they are."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -226,7 +226,7 @@ class _TrieNodes:
 
     chars: _Array
     values: _Array
-    """Where the replacement of each character starts, -1 without one."""
+    """Where the replacement of each character starts; -1 if there is none."""
     nodes: _Array
 
 
@@ -280,7 +280,7 @@ def _characters(units: _Array, nodes: _Array) -> _TrieNodes:
 
 
 def _edges(units: _Array, nodes: _Array) -> tuple[_Array, _Array]:
-    """Return the edges out of nodes: for each the index of the node, and the byte."""
+    """Return the edges out of nodes, as the index of each edge's node, and each edge's byte."""
     labels = np.arange(1, 256)
     places = nodes[:, None] ^ labels
     inside = places < len(units)
@@ -296,7 +296,10 @@ def _children(units: _Array, places: _Array) -> _Array:
 
 
 def _with_byte(partial: _Array, missing: _Array, byte: _Array) -> tuple[_Array, _Array]:
-    """Add a UTF-8 byte to characters; return them and their missing bytes, -1 before the first."""
+    """Add a byte to UTF-8 characters; return these, and how many bytes each still lacks.
+
+    `missing` is -1 before the first byte.
+    """
     bounds = np.array([0x80, 0xE0, 0xF0])
     lead = np.searchsorted(bounds, byte, side="right")
     start = byte & np.array([0x7F, 0x1F, 0x0F, 0x07])[lead]

@@ -52,7 +52,7 @@ _TRAIN = f"No tokenizer yet? {called('train-tokenizer')} --help shows how to tra
 
 
 class Tokenizer:
-    """A model and its command tokens; `load_tokenizer` makes one, in the process that uses it."""
+    """A model and its command tokens, which `load_tokenizer` makes in the process that uses it."""
 
     def __init__(self, model: TokenModel) -> None:
         self._model = model
@@ -87,7 +87,7 @@ class Tokenizer:
         try:
             tokens, lengths = self._encode(texts)
         except BaseException as error:  # noqa: BLE001  a panic in Rust is no Exception
-            if not isinstance(error, MemoryError):  # one text at a time needs less
+            if not isinstance(error, MemoryError):  # one text at a time needs less memory
                 raise_unless_failure(error)
             tokens, lengths, failures = self._encode_singly(texts)
         return tokens.astype(self.dtype, copy=False), lengths, failures
@@ -143,7 +143,7 @@ def load_tokenizer(spec: str, *, eos: str = "", fast: bool = True) -> Tokenizer:
     Args:
         spec: "sentencepiece:PATH", "tiktoken:NAME", "tiktoken:PATH", "hf:PATH" or "hf:OWNER/NAME".
         eos: The token that ends documents; "" for the one that the tokenizer names.
-        fast: Encode with a faster implementation, if there is one with equal ids.
+        fast: Whether to encode with a faster implementation if there is one with equal ids.
 
     Raises:
         UserError: The tokenizer cannot be loaded, texts can produce one of its special tokens, or
@@ -204,7 +204,7 @@ def restore_tokenizer(entry: TokenizerEntry, content: bytes, *, where: str) -> T
         end_of_text = entry.special["eos"]
         model = restore_tiktoken(content, name=name, end_of_text=end_of_text, size=entry.pieces)
     else:
-        # Only few texts are encoded: the library finishes before numba is loaded.
+        # Only a few texts are encoded, so the library finishes before numba would be loaded.
         model = _of_content(
             entry.spec,
             content,
@@ -255,7 +255,7 @@ def _load(kind: str, name: str, *, eos: str, fast: bool) -> TokenModel:
 
 
 def _sibling(kind: str, name: str, path: Path, file: str) -> Path | None:
-    """Return the file of a name next to a tokenizer's file, or in the same model on the hub.
+    """Return the file with a name next to a tokenizer's file, or in the same model on the hub.
 
     Args:
         kind: The kind of the tokenizer.
@@ -334,7 +334,7 @@ def _refuse_injection(spec: str, model: TokenModel) -> None:
 
 
 def _check_ids(spec: str, model: TokenModel) -> None:
-    """Refuse a model that turns plain texts into ids without a piece."""
+    """Refuse a model that turns plain texts into ids that have no piece."""
     try:
         tokens, _ = model.encode(CHECK_TEXTS)
     except BaseException as error:

@@ -1,14 +1,14 @@
 """Converts BERT's vocab.txt, which has one piece per line, to a `tokenizer.json`.
 
-The file does not say how texts are split before words are looked up. BERT's rules do: control
+The file does not say how texts are split before words are looked up. BERT's rules apply: control
 characters are removed, Chinese characters are words, words are split at white space and
 punctuation, and an uncased model reads lower case without accents. These are the rules of
 BertWordPieceTokenizer in the library `tokenizers`, and of transformers' BertTokenizerFast.
 
-The `tokenizer_config.json` next to the file says whether the model is cased (do_lower_case), and
-has strip_accents and tokenize_chinese_chars. Without this file, a vocabulary is cased if lower case
-would change more than 1 % of its pieces, ignoring those in brackets. A cased vocabulary has
-thousands of such pieces, an uncased one only a few that users have added.
+The `tokenizer_config.json` next to the file shows whether the model is cased (do_lower_case), and
+contains strip_accents and tokenize_chinese_chars. If this file is missing, a vocabulary is cased if
+lower case would change more than 1 % of its pieces, ignoring pieces in brackets. A cased vocabulary
+has thousands of such pieces, but an uncased one has only a few that users have added.
 """
 
 from collections.abc import Sequence
