@@ -1,8 +1,7 @@
-"""Hashes of users' code, which may change between two runs.
+"""Hashes users' code, which may change between two runs.
 
-STAGES_VERSION (versions.py) covers the code of this package. The sources of a
-user's module, and of the modules that it imports from its package, belong to the identity of a
-dataset.
+STAGES_VERSION (versions.py) covers the code of this package. The sources of a user's module, and of
+the modules that it imports from its package, belong to the identity of a dataset.
 """
 
 import ast
@@ -34,9 +33,9 @@ def code_hash(corpus: str) -> str:
     paths and are not imported.
 
     Args:
-        corpus: The module, for example one with a CORPUS. If it is outside any package, the hash
-            covers modules of the same folder, unless that is a folder of installed packages, which
-            contains other people's modules.
+        corpus: The module, for example one with a CORPUS. If the module is not in a package, the
+            hash covers the modules in the same folder, unless that is a folder of installed
+            packages, which contains other people's modules.
 
     Raises:
         UserError: A source is not valid Python, or the module has no file.

@@ -1,4 +1,4 @@
-"""Documents, which a corpus makes of records, and the error that rejects a record.
+"""Documents, which a corpus makes from records, and the error that rejects a record.
 
 A *record* is an object or row of an input file; a *document* is a text that is made from it. A
 record may have several documents, which are numbered by their ordinal.

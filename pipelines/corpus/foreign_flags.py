@@ -1,7 +1,7 @@
 """The most common flags of other tools that make training data, and their equivalents here.
 
 The flags are those of THUDM/GLM, Megatron-LM's tools/preprocess_data.py, datatrove, and scripts of
-transformers. A dash also stands for an underscore.
+transformers. In a flag, a dash also stands for an underscore.
 """
 
 from collections.abc import Mapping

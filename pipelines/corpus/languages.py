@@ -94,7 +94,7 @@ def parse_languages(
 
 
 def plain_code(label: str) -> str:
-    """Return the label of lid.176 for the language of a label of any model.
+    """Convert a label of any model to the label that lid.176 has for the same language.
 
     zho_Hans, cmn_Hani and zh-CN become zh. A label whose language lid.176 does not know is returned
     unchanged.

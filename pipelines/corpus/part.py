@@ -27,7 +27,7 @@ def parse_part(text: str) -> tuple[str, ...]:
 
 
 def is_share(part: Sequence[str]) -> bool:
-    """Return whether --part names shares to process: false for a whole run and for MERGE."""
+    """Return True if --part names shares to process, and False for a whole run or MERGE."""
     return bool(part) and tuple(part) != (MERGE,)
 
 

@@ -87,7 +87,7 @@ class Corpus:
         return {CORPUS_CODE: code} if code else {}
 
     def specific_options(self) -> dict[str, Any]:
-        """Return the options that only this corpus has and that affect bytes, and a code hash."""
+        """Return the byte-affecting options that only this corpus has, and the hash of its code."""
         shared = {field.name for field in fields(Options)}
         chosen = semantic_options(self.options, {}, affects=(SEGMENTS,))
         specific = {name: value for name, value in chosen.items() if name not in shared}

@@ -54,7 +54,7 @@ class CorpusSpec:
     options that returns these columns."""
 
     documents: Callable[[Mapping[str, Any], Any], Sequence[Document]]
-    """The function that returns the documents of a record, at least one. It raises Rejected for a
+    """The function that returns one or more documents for a record. It raises Rejected for a
     malformed record."""
 
     group: str = ""

@@ -47,7 +47,7 @@ class UnreadableSource:
     paths: list[str] = field(default_factory=list)
     """The paths of the files that contain the records."""
     reasons: Counter[str] = field(default_factory=Counter)
-    """The number of records by reason."""
+    """The number of records, by the reason why they are rejected."""
     bytes: int = 0
     """The approximate size of the records in bytes."""
     _example: Record | Damage | None = None

@@ -70,7 +70,7 @@ class FirstFiles:
         """Return the files except those of sources whose first item an earlier run has finished.
 
         Args:
-            fingerprints: The fingerprints that replace options which name paths.
+            fingerprints: The fingerprints that replace the values of options that name paths.
         """
         groups = _by_source(self.files)
         new = [own for own in groups if not _is_mapped(own, self.job, fingerprints)]
@@ -84,7 +84,7 @@ def check_first_records(
 
     Args:
         first: The files whose first records are checked.
-        call: Calls a function in a worker, as Runner.call does.
+        call: A function that calls a given function in a worker, as Runner.call does.
 
     Raises:
         UserError: No record of a source can be read, a source lacks a field that an option names,

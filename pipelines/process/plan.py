@@ -50,12 +50,12 @@ def plan_splits(
 
     Args:
         job: The values that all items share.
-        fingerprints: The fingerprints that replace options which name paths.
+        fingerprints: The fingerprints that replace the values of options that name paths.
         inputs: The files.
         there: The names of all files in the folder .work/map.
 
     Raises:
-        UserError: A file cannot be split, unless this is a watch.
+        UserError: A file cannot be split, and the job is not a watch.
     """
     part = job.options.part
     is_share = bool(part) and part != (MERGE,)
@@ -94,7 +94,7 @@ def split_items(
     Args:
         cut: The splits of each item, by source.
         job: The values that all items share.
-        fingerprints: The fingerprints that replace options which name paths.
+        fingerprints: The fingerprints that replace the values of options that name paths.
     """
     items = []
     for source, group in itertools.groupby(cut, key=lambda splits: splits[0].source):

@@ -1,4 +1,4 @@
-"""ProcessSplits reads a split, judges it batch by batch, and writes it as segments.
+"""ProcessSplits reads a split, judges the documents in it batch by batch, and writes segments.
 
 An item is a split of a large file, or many small files (packs.py). Its record is written last. The
 name of the record is a fingerprint of everything that affects the bytes of the segments, so a later
@@ -56,7 +56,7 @@ class Job:
     versions: Mapping[str, str]
     """The versions that affect bytes, in the driver."""
     run: str = ""
-    """Identifies this run of the driver."""
+    """The identifier of this run of the driver."""
 
     @property
     def work(self) -> AnyPath:
@@ -111,7 +111,7 @@ class SplitRecord:
     bytes: int = 0
     """The approximate size of the split's records in the input."""
     unread_bytes: int = 0
-    """The approximate size of those records that cannot be read."""
+    """The approximate size of those of the split's records that cannot be read."""
     cut: str = ""
     """Why an unknown number of records is missing at the end; "" if none are missing."""
     failure: str = ""
@@ -195,7 +195,7 @@ def record_names(
         items: The splits of each item.
         corpus: The corpus of the items' source.
         versions: The versions that affect bytes.
-        fingerprints: The fingerprints that replace options which name paths.
+        fingerprints: The fingerprints that replace the values of options that name paths.
     """
     shared = {
         "corpus": corpus.spec.name,

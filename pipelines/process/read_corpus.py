@@ -50,7 +50,7 @@ _SPLITS = "splits"
 
 
 class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
-    """Reads the documents of a corpus as its command does.
+    """Reads the documents of a corpus as the corpus's command does.
 
     Files are cut into splits, which are distributed among the workers. The batches have the columns
     in docs/own.md, followed by those that the corpus keeps with each document.
@@ -66,7 +66,8 @@ class ReadCorpus(beam.PTransform[PBegin, CorpusOutputs]):
         """List the files, and check that they can be read.
 
         Args:
-            corpus: A corpus of this or another package ("wudao"), or the module of a corpus.
+            corpus: A corpus of this package ("wudao") or of an installed package, or the module of
+                a corpus.
             input: One or several paths, URLs or globs, as in --input; or a mapping from names to
                 paths; by default the corpus's bundled sample.
             options: The options of the corpus, named as their flags with `_` for `-`.
@@ -131,7 +132,7 @@ def _check_names(corpus: str, kind: type[Options], given: Mapping[str, Any]) -> 
 
 
 class ReadDoFn(beam.DoFn):
-    """Reads splits."""
+    """Reads the documents of splits in a worker."""
 
     def __init__(self, corpora: Mapping[str, sources.Corpus]) -> None:
         self._corpora = corpora

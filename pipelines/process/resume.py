@@ -55,7 +55,7 @@ def _of_this_file(record: SplitRecord, split: FileSplit, input_format: InputForm
 
 
 def unchanged(file: FileSplit | InputFile, before: tuple[int, str] | None) -> bool:
-    """Return whether a file still has this modification time and etag; False if it has neither."""
+    """Return whether a file's modification time and etag are as before, and not both unknown."""
     return (file.mtime_ns, file.etag) == before != (0, "")
 
 

@@ -1,1 +1,1 @@
-"""Reading: the files of a corpus, their splits, and bytes as records."""
+"""Finds the files of a corpus, cuts them into splits, and turns their bytes into records."""

@@ -49,7 +49,7 @@ class Stored(Protocol):
     """The size of the file in bytes."""
 
     def read(self, size: int, /) -> bytes:
-        """Return the next bytes, fewer than `size` only at the end of the file."""
+        """Return the next `size` bytes; fewer only at the end of the file."""
 
 
 def compression(path: str) -> str | None:
@@ -59,7 +59,7 @@ def compression(path: str) -> str | None:
 
 
 def is_compressed(head: bytes, codec: str) -> bool:
-    """Return whether a file with these first bytes may be compressed with a codec."""
+    """Return whether a file that begins with `head` may be compressed with a codec."""
     if codec == "zstd" and int.from_bytes(head[:4], "little") in _SKIPPABLE:
         return True
     magic = MAGICS[codec]

@@ -51,7 +51,7 @@ def other_encoding(head: bytes) -> str | None:
 
 
 def _share_common(head: bytes, encoding: str) -> float:
-    """Return the share of frequent characters among the non-ASCII ones; 0 if decoding fails."""
+    """Return the share of frequent characters among non-ASCII characters; 0 if decoding fails."""
     codec, _, _ = encoding.partition(" ")
     try:
         text = codecs.getincrementaldecoder(codec)().decode(head)

@@ -1,4 +1,4 @@
-"""The fields of records: their types and lengths, and which one contains the text."""
+"""Finds the fields of records, their types and lengths, and the field that contains the text."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ def text_field(fields: Sequence[Field]) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return the first few field names, and the number of the remaining ones, for a message."""
+    """Return the first few field names for a message, and how many more there are."""
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{', '.join(map(short, names[:NAMES_SHOWN]))}{more}"
 

@@ -40,7 +40,7 @@ def match_inputs(
     Skipped files are logged.
 
     Raises:
-        UserError: As for list_inputs, or a file or folder cannot be read or is empty.
+        UserError: See `list_inputs`; or a file or folder cannot be read, or a file is empty.
     """
     listing = list_inputs(specs, pattern=pattern, default_name=default_name)
     listing.check()
@@ -55,7 +55,7 @@ def list_inputs(
     default_name: str,
     growing: bool = False,
 ) -> Listing:
-    """Return the files that `specs` name, sorted by (source, relative), and the unreadable ones.
+    """List the files that `specs` name: readable files by (source, relative), and unreadable files.
 
     Args:
         specs: Each spec is a folder, a file or a glob, as a path or a URL that fsspec knows

@@ -1,4 +1,4 @@
-"""The reader class of each format, and the cutting of files into splits."""
+"""Chooses the reader for each format, and cuts files into splits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -66,7 +66,7 @@ def open_reader(split: FileSplit, input_format: InputFormat) -> RecordReader:
 
 
 def stored_crc32c(split: FileSplit) -> int:
-    """Return the checksum that the split's reader would compute, but decode no records."""
+    """Return the checksum that a split's reader would compute, but do not decode any records."""
     if split.form == "parquet":
         return rows_crc32c(split)
     value, left = 0, split.end - split.start

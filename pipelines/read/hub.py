@@ -1,4 +1,4 @@
-"""The data files of a dataset on the Hugging Face hub.
+"""Finds the data files of a dataset on the Hugging Face hub.
 
 The library `datasets` determines the files of a config and a split from the dataset's card or the
 names of its files; before that, the revision is resolved to a commit. The files are then read from

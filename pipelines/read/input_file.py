@@ -60,7 +60,7 @@ def warn_of_links(where: str, links: Collection[str]) -> None:
 
 
 def some_of(names: Sequence[str], *, between: str = ", ") -> str:
-    """Return the first few names and the number of the remaining ones."""
+    """Return the first few names, and how many more there are."""
     more = f" and {len(names) - NAMES_SHOWN} more" if len(names) > NAMES_SHOWN else ""
     return f"{between.join(names[:NAMES_SHOWN])}{more}"
 

@@ -31,7 +31,7 @@ class InputFormat:
     a record. A table must have one of these fields; those of binary type are read as UTF-8."""
     fields: tuple[str, ...] | None = None
     """All fields that the corpus uses, with dots for nested fields; None means that it may use any
-    field. Other columns of a table are not read."""
+    field. All other columns of a table are not read."""
     all_columns: bool = False
     """Whether to read all columns of a table, even those that the corpus does not use."""
     read: ReadFunction | None = None

@@ -65,8 +65,8 @@ class JsonArrayReader(StreamReader):
     def __init__(self, split: FileSplit, input_format: InputFormat) -> None:
         """Create a reader of a whole file.
 
-        After damage, reading continues at the next object that has a text field. Elsewhere, objects
-        without a text field are records too.
+        After damage, reading continues at the next object that has a text field. Everywhere else,
+        objects that have no text field are records too.
         """
         super().__init__(split, input_format)
         self._text_fields = frozenset(input_format.text_fields)

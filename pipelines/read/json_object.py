@@ -82,7 +82,7 @@ def exact_integers(value: dict[str, Any], raw: bytes) -> dict[str, Any]:
     """Return an object with all digits of its integers; orjson turns long integers into floats.
 
     Args:
-        value: The object as parsed by orjson.
+        value: The object as orjson parsed it.
         raw: The JSON text of the object.
     """
     if not _may_be_rounded(value):

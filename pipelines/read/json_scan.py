@@ -28,7 +28,7 @@ _MEMBER = re.compile(r'[ \t\n\r,]*+"((?:[^"\\]|\\.)*+)"[ \t\n\r]*+:[ \t\n\r]*+',
 
 
 class TextWindow:
-    """The bytes [base, end) of a file; offsets are offsets in the file.
+    """The bytes [base, end) of a file; all offsets count from the start of the file.
 
     The window grows at its end. A call that makes it grow drops the bytes that precede its `floor`
     by more than REACH.
@@ -217,7 +217,7 @@ def _holds_records(text: str, offset: int, fields: frozenset[str]) -> bool:
 
 
 def has_text(value: Mapping[str, Any], fields: frozenset[str]) -> bool:
-    """Return whether an object has one of the fields; if `fields` is empty, several words do."""
+    """Return whether an object has one of `fields`, or several words if `fields` is empty."""
     if fields:
         return not fields.isdisjoint(value)
     return any(isinstance(text, str) and len(text.split()) > 1 for text in value.values())

@@ -32,7 +32,7 @@ class JsonLinesReader(StreamReader):
             yield from self._walk(offset, data, end)
 
     def _begin(self) -> tuple[int, bytes, int]:
-        """Return the first line's offset, the bytes already read from there, and the range end."""
+        """Return the first line's offset, its bytes read so far, and the end of the range."""
         if self.split.start:
             # The previous line ends with the byte before the split, or later.
             return *self._after_line(self.split.start - 1, b""), self._stream.end

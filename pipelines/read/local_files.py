@@ -34,7 +34,7 @@ _MAX_COMPARED = 10_000
 
 
 def find_local(path: str, patterns: Sequence[str], *, growing: bool = False) -> Listing:
-    """Return the files that a path names, each once and sorted by path, and the unreadable ones.
+    """List the files that a path names, each once: readable files by path, and unreadable files.
 
     Args:
         path: A folder, a file or a glob; a path that exists is taken literally.

@@ -1,4 +1,4 @@
-"""Packs: runs of small neighbouring files that are processed together.
+"""Forms packs, which are runs of small neighbouring files that are processed together.
 
 The overhead of an item takes as long as a few dozen pages of text, because the notes, segments and
 record of the item are files, and each file is synced to disk. So small files of a source with

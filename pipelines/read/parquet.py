@@ -81,7 +81,7 @@ class ParquetReader(RecordReader):
 
 
 def rows_crc32c(split: FileSplit) -> int:
-    """Return the checksum that the split's reader would compute."""
+    """Return the checksum that the reader of a split would compute."""
     with open_split(split) as handle, readable(split.path):
         file = RangeFile(handle, split.path, file_bytes=split.file_bytes)
         for _, (start, end) in _groups(open_parquet(file, split.path).metadata, split):

@@ -1,4 +1,4 @@
-"""Detects the format of a file by its name and first bytes, and checks that the file is in it.
+"""Detects the format of a file by its name and first bytes, and checks that these agree.
 
 The extension gives the compression of a file (.gz, .zst, .bz2, .xz), and the extension before that
 gives the format of its content (.jsonl, .jsonlines, .ndjson, .txt, .parquet, .arrow); both may be

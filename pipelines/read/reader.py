@@ -19,7 +19,7 @@ class RecordReader(ABC):
         self.split = split
         self.input_format = input_format
         self.skips_checksum = False
-        """Whether to read only the needed columns of a table, which leaves its checksum unknown."""
+        """Whether to read only the needed columns of a table, which leaves the checksum unknown."""
         self.crc32c: int | None = None
         """The checksum of the split's bytes as stored; None until all bytes are read."""
         self.truncation: Reason | None = None
@@ -34,8 +34,8 @@ class RecordReader(ABC):
         """Yield records, and damage where a record should be.
 
         Raises:
-            UserError: The file cannot be read, has changed since it was cut into splits, or is in
-                another format.
+            UserError: The file cannot be read, has changed since it was cut into splits, or is in a
+                different format.
         """
         items = self._read()
         if not self.input_format.repairs:

@@ -28,7 +28,7 @@ _TIMES = ("LastModified", "last_modified", "mtime", "updated", "created")
 
 
 def find_remote(url: str, patterns: Sequence[str], *, growing: bool = False) -> Listing:
-    """Return the files that a URL names and the unreadable ones, like `find_local` for a path.
+    """List the readable and the unreadable files that a URL names, as `find_local` does for a path.
 
     A web address names a folder if it ends with a slash. Listings are fetched page by page.
 

@@ -54,7 +54,7 @@ def num_rows(path: str) -> int:
     """Return the number of rows of a Parquet file.
 
     Raises:
-        UserError: As for open_parquet.
+        UserError: See `open_parquet`.
     """
     with open_input(path) as file, readable(path):
         return int(open_parquet(file, path).metadata.num_rows)

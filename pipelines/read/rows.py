@@ -107,7 +107,7 @@ class TableRows:
         return too_long
 
     def _text(self, batch: pa.RecordBatch, index: int, most: int = WHOLE_BYTES) -> bytes:
-        """Return the first bytes of a row's text, without decoding them."""
+        """Return the first bytes of a row's text as they are stored."""
         for name in self._present(batch):
             column = batch[name]
             if _is_string(column.type):

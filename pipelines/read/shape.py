@@ -1,4 +1,4 @@
-"""Recognises files in which one record contains all records, in another layout."""
+"""Recognises files in which one record contains all records, in a different layout."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -39,7 +39,7 @@ class PlainStream:
         """Return the next `size` bytes; fewer before the end of the file, and none at the end.
 
         Raises:
-            UserError: The file ends before its size.
+            UserError: The file has become shorter.
         """
         offset, size = self.offset, min(size, self.size - self.offset)
         block = read_exactly(
@@ -81,7 +81,7 @@ class DecompressedStream:
         """Return the next `size` bytes; fewer before the end of the content, and none at the end.
 
         Raises:
-            UserError: The file ends before its size.
+            UserError: The file has become shorter.
         """
         parts, missing = [], size
         while missing and self._fill():
@@ -121,7 +121,7 @@ def skip_rest(stream: ByteStream) -> int:
 
 
 class StreamFile(io.RawIOBase):
-    """Wraps a stream as a Python file object; records why the file cannot be read."""
+    """Wraps a stream as a Python file object; `error` records why the file cannot be read."""
 
     def __init__(self, stream: ByteStream) -> None:
         self.error: Exception | None = None

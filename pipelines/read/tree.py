@@ -5,7 +5,7 @@ or the first of several such paths, compared by components. The name depends on 
 on the order in which a disk lists a folder. (A hard link counts as a file, not as a link.)
 
     folder search   real folders first, then folders behind one link, then two ...; each folder once
-    glob            a wildcard crosses links to folders, ** does not, as in pathlib
+    glob            a wildcard crosses links to folders, but ** does not, as in pathlib
 """
 
 import errno
@@ -149,7 +149,7 @@ def one_path_per_file(paths: Iterable[Path], root: Path) -> list[Path]:
 
     Args:
         paths: Paths below `root`.
-        root: The folder of the paths; links on the way to it do not count.
+        root: The folder of the paths; links on the way to this folder do not count.
     """
     real_folder = functools.cache(os.path.realpath)
     names: dict[str, list[Path]] = {}
