@@ -53,7 +53,7 @@ def run_module(module: str, words: Sequence[str] | None = None) -> int:
 
     Args:
         module: A module of the table, or one that defines a corpus.
-        words: The command line; None: the command line of this process.
+        words: The command line; None stands for the command line of this process.
     """
     known = (entry for entry in COMMANDS.values() if entry.module == module)
     entry = next(known, Entry(module, module, "", CORPUS))

@@ -142,7 +142,7 @@ class Compact(Command):
     """Also delete all older files at once, including the text of removed documents."""
 
     def run(self) -> None:
-        """Write the generation and commit it."""
+        """Write the merged generation and commit it."""
         directory = any_path(self.dataset)
         read_manifest(directory)  # refuses a folder without a dataset before anything is locked
         with lock_dataset(directory):
@@ -159,7 +159,7 @@ class Compact(Command):
             yield f"{directory}: nothing to compact: one generation and no removed documents"
             return
         yield from compaction.write()
-        if number:  # before the manifest is replaced: the new one names no removal
+        if number:  # before the manifest is replaced: the new manifest has no removals
             yield from compaction.erasure.clear_report()
         made = compaction.commit()
         erased = "1 document" if number == 1 else f"{number:,} documents"

@@ -24,7 +24,7 @@ pipeline. (The int64 arrays of `.idx` are never aligned to 8 bytes: search in `o
 
 A shard may be empty: an empty `.bin`, an `.idx` of 42 bytes, an `.arrow` without rows. All
 readers here accept that. Megatron's `IndexedDataset` opens it with `mmap=False` only, because an
-empty file cannot be mapped: leave empty shards out when you list the prefixes for Megatron.
+empty file cannot be memory-mapped: leave empty shards out when you list the prefixes for Megatron.
 
 The layout of `.idx` is that of megatron/core/datasets/indexed_dataset.py (Megatron-LM).
 """

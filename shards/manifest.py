@@ -257,7 +257,7 @@ class Manifest:
     """The manifest of a dataset at one number."""
 
     number: Count
-    """1 for the first manifest, one more for every replacement."""
+    """The number of the manifest: 1 for the first, and one more for every replacement."""
     lineage: str
     """A hash that stays the same while the dataset grows and changes when it is overwritten."""
     corpus: str
@@ -379,7 +379,7 @@ def lock_dataset(directory: AnyPath, *, shared: bool = False, wait: bool = False
     """Lock the folder of a dataset for writing, as `lock_dir` does.
 
     Raises:
-        UserError: The dataset is a published one or consists of links, or another process has
+        UserError: The dataset is published or consists of links, or another process has
             locked the folder.
     """
     if str(directory).startswith("hf://"):

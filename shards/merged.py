@@ -269,7 +269,7 @@ def merged_tables(
     opened again.
 
     Args:
-        tables: The files, at least one.
+        tables: The files, of which there is at least one.
         within: The range of orders.
         rows: The number of rows of all files.
     """
@@ -298,7 +298,7 @@ def merged_signatures(tables: Sequence[pa.Table], within: Range) -> pa.Table:
     Rows with equal hashes are sorted by their remaining uint64 columns.
 
     Args:
-        tables: Tables of the rows in a range of that hash; at least one.
+        tables: At least one table, each with rows in a range of that hash.
         within: The range.
     """
     table = pa.concat_tables(tables)

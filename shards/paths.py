@@ -54,7 +54,7 @@ RelativePath = Annotated[str, check_relative]
 
 
 def check_name(name: str) -> None:
-    """Check that a name can be that of one file or folder.
+    """Check that a name is valid for a file or a folder.
 
     Raises:
         ValueError: The name is invalid, such as `..` or `a/b`.

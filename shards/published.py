@@ -40,7 +40,7 @@ def fetch(name: HubName | str) -> Path:
         name: The name of the dataset, or the text hf:OWNER/NAME[@REVISION].
 
     Raises:
-        UserError: The text is not such a name, or for one of the reasons of `at_commit`.
+        UserError: The text is not such a name, or a reason of `at_commit` applies.
         DamageError: Its manifest is damaged.
     """
     if isinstance(name, str):

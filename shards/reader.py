@@ -64,7 +64,7 @@ class Shard:
     """A row per document, memory-mapped; every column is one chunk. The lengths of columns are
     checked; `value` and `column` also check that strings are within the file."""
     offsets: NDArray[np.int64] = field(repr=False)
-    """First token of each document, memory-mapped; a document ends where the next one starts."""
+    """First token of each document, memory-mapped and aligned; the previous document ends there."""
     removed: Rows = field(default_factory=_no_rows)
     """Rows that training windows leave out; they can still be read as documents."""
 
@@ -215,7 +215,7 @@ def _documents(content: NDArray[np.uint8], path: AnyPath, num_documents: int) ->
 
 
 class Documents:
-    """The documents of some shards as one sequence, without those that were removed.
+    """The documents of some shards as one sequence, without removed documents.
 
     A shard is opened when it is first needed.
     """

@@ -1,4 +1,4 @@
-"""Shows datasets as text: an overview on one screen, one document, statistics."""
+"""Shows datasets as text: an overview on one screen, one document, or statistics."""
 
 import re
 import textwrap
@@ -115,7 +115,7 @@ def _source(options: Mapping[str, Any]) -> str:
 
 
 def _first(lines: Sequence[str], most: int | None, *, what: str) -> Iterator[str]:
-    """Yield lines; if there are too many, only the first ones."""
+    """Yield lines; if there are more than `most`, only the first of them and how many are left."""
     yield from lines[:most]
     if left := len(lines[most:]) if most else 0:
         yield f"…          {left:,} more {what} (--all)"

@@ -21,7 +21,7 @@ from shards.storage.sparse import BLOCK_ROWS, SparseFile, SparseTable
 
 
 def with_hash_range(table: pa.Table, within: Range) -> pa.Table:
-    """Return a table whose schema states the range of its sorted hashes (sparse.spread_of)."""
+    """Return a table whose schema states the range of its sorted hashes (sparse.hash_range)."""
     return table.replace_schema_metadata({"low": str(within.low), "high": str(within.high)})
 
 

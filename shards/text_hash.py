@@ -36,6 +36,6 @@ def split_halves(digests: Iterable[bytes]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def join_halves(high: np.ndarray, low: np.ndarray) -> list[bytes]:
-    """Return the hashes with the given halves (uint64[n])."""
+    """Return the hashes that consist of high and low halves (uint64[n] each)."""
     content = np.stack([high, low], axis=1).astype("<u8").tobytes()
     return [content[at : at + DIGEST_BYTES] for at in range(0, len(content), DIGEST_BYTES)]

@@ -103,7 +103,7 @@ class Parser(argparse.ArgumentParser):
             self._exclusive[exclusive] = group
         return self._exclusive[exclusive]
 
-    def parse_known_args(  # type: ignore[override]  # of two overloads; both are this one
+    def parse_known_args(  # type: ignore[override]  # one signature for both overloads
         self, args: Sequence[str] | None = None, namespace: argparse.Namespace | None = None
     ) -> tuple[argparse.Namespace, list[str]]:
         """Parse words after checking that they are UTF-8, as files and Arrow require."""
@@ -269,7 +269,7 @@ def exit_code(invocation: Invocation, work: Callable[[], int | None]) -> int:
         invocation: The started command; the work may change it.
         work: A function that returns an exit code, or None for 0.
     """
-    if isinstance(sys.stdout, io.TextIOWrapper):  # escapes characters that it lacks
+    if isinstance(sys.stdout, io.TextIOWrapper):  # escapes characters that its encoding lacks
         sys.stdout.reconfigure(errors="backslashreplace")
     try:
         code = work()

@@ -72,7 +72,7 @@ def script(shell: str, entries: Iterable[Entry] = tuple(COMMANDS.values())) -> s
 
 
 def parser_of(entry: Entry, missing: dict[str, list[str]]) -> Parser | None:
-    """Return the parser of a command; if its extra is missing, add it to `missing`; return None."""
+    """Return a command's parser; if an extra is missing, note that in `missing` and return None."""
     try:
         return command_of(entry).parser(entry.program)
     except ModuleNotFoundError as error:

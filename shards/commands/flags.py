@@ -21,7 +21,7 @@ WORD = "word"
 """Passed instead of a flag's name if the value is a word that follows no flag."""
 
 REST = "rest"
-"""Passed instead of a flag's name if the value is the list of all words that follow no flag."""
+"""Passed instead of a flag's name if the value is the list of words that belong to no flag."""
 
 _POWERS = {"": 0, "k": 1, "K": 1, "M": 2, "G": 3, "B": 3, "T": 4}
 _WHOLE = re.compile(r"(?=.{1,40}\Z)([0-9]+(?:_[0-9]+)*)(?:([kKMGT])(i?)B|([kKMGTB]?))")
@@ -135,8 +135,8 @@ def option(
         default: The default value; dataclasses.MISSING if there is none. False makes a flag that
             takes no value. `--help` calls a number that counts something N.
         help: One or two sentences for `--help`, with the unit; if "", the docstring of the field.
-        group: The title in `--help` above this flag and those after it; "": the previous field's
-            title.
+        group: The title in `--help` above this flag and those after it; if "", the previous
+            field's title.
         exclusive: The group of mutually exclusive flags that the flag belongs to.
         flag: The flag, if it differs from the name of the field; WORD or REST if there is no flag.
         metadata: Further metadata of the field.

@@ -1,4 +1,4 @@
-"""Suggests known names for a mistyped one."""
+"""Suggests known names for a mistyped name."""
 
 import difflib
 from collections.abc import Iterable

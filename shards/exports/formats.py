@@ -77,7 +77,7 @@ class ExportSettings:
     format: str
     sources: tuple[str, ...]
     prefix: str = ""
-    """The prefix of file names, for formats that have one."""
+    """The prefix of file names, for formats whose file names have a prefix."""
     tokens_per_file: int = 0
     """The maximum number of tokens per file, for formats that do not write one file per shard."""
     copy: bool = False
@@ -103,7 +103,7 @@ def _file(path: str, size: int, content: Callable[..., Iterable[Bytes]], *of: An
 
 
 def _payload(exported: ExportedSplit, shard: ExportedShard, path: str) -> ExportFile:
-    """Return the file of a shard's tokens alone; it is a link to the shard if none are removed."""
+    """Return the file of a shard's tokens alone, a link to the shard if no document is removed."""
     return ExportFile(
         path=path,
         bytes=shard.tokens * exported.tokenizer.token_dtype.itemsize,
@@ -159,7 +159,7 @@ def _metadata(exported: ExportedSplit, shard: ExportedShard) -> Iterator[Bytes]:
 
 
 def _humanized(count: int) -> str:
-    """Return a number of tokens as `humanize.metric` writes it: three digits, a prefix, and T."""
+    """Return a number of tokens as `humanize.metric` writes it, with three digits: 12.3 kT."""
     exponent = min(len(str(count)) - 1, 29)
     power = exponent // 3
     if power and round(count / 1000**power, 2 - exponent % 3) >= 10 ** (exponent % 3 + 1):

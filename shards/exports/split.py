@@ -1,4 +1,4 @@
-"""The exported tokens of a split: its documents in order, without removed ones.
+"""The exported tokens of a split: its documents in order, without removed documents.
 
     generation, source, shard     a.bin: d0 d1 d2 d3    b.bin: d4 d5
     removed                                   xx               xx

@@ -114,7 +114,7 @@ class DocumentQuery:
             wanted = [position for _, _, position in self._places]
             rows = np.flatnonzero(np.isin(documents["position"].to_numpy(), wanted))
             paths, positions = (_plain(documents[name].take(rows)) for name in ("path", "position"))
-            # Not a constant: the first scalar makes pyarrow import pandas: 0.5 s.
+            # Not a constant, because the first scalar makes pyarrow import pandas (0.5 s).
             colon = pa.scalar(":", _TEXT)
             yield self._named(pc.binary_join_element_wise(paths, positions, colon), rows)
         urls = _plain(documents["url"]) if self._patterns and "url" in columns else _NO_TEXTS

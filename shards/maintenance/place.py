@@ -101,7 +101,7 @@ def check_files_present(dataset: Dataset, share: NodeShare) -> None:
 
 
 def format_ranges(numbers: Collection[int]) -> str:
-    """Return numbers as text, consecutive ones as ranges: `0-3, 7`."""
+    """Return numbers as text, with ranges for consecutive numbers: `0-3, 7`."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and runs[-1][-1] == number - 1:

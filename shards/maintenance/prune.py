@@ -81,7 +81,7 @@ def remove_work(work: AnyPath, folder: str = "") -> None:
 
 
 def remove_unfinished(directory: AnyPath) -> None:
-    """Delete the unfinished files of killed processes in a dataset's folder; behind a URL, none."""
+    """Delete the unfinished files of killed processes in a folder; there are none behind a URL."""
     for name in _own_files(directory) if isinstance(directory, Path) else ():
         if name.rpartition("/")[2].startswith(TEMPORARY):
             (directory / name).unlink(missing_ok=True)

@@ -21,7 +21,7 @@ _BLOCK_TOKENS = 16 << 20
 
 
 def verify(dataset: Dataset, *, needed: Collection[str] | None = None) -> Iterator[str]:
-    """Yield a line for every problem: the file, the expected value and the actual one.
+    """Yield a line for every problem: the file, the expected value and the actual value.
 
     Args:
         dataset: The dataset.

@@ -50,9 +50,9 @@ class Batch:
     """GLM: whether the token may be predicted; prompts and `[CLS]` may not. Causal: whether its
     target carries loss; targets in prompts and removed documents do not. False in the padding."""
     lengths: NDArray[np.int64]
-    """The number of tokens of each row without padding, `[CLS]` tokens included."""
+    """The number of tokens of each row, including `[CLS]` tokens but not the padding."""
     spans: BatchSpans | None
-    """The spans of documents: always set for GLM windows, on request for causal ones."""
+    """The spans of documents: always set for GLM windows, on request for causal windows."""
 
     def cu_seqlens(self) -> NDArray[np.int32]:
         """Return the starts of all sequences in the flattened batch, followed by its size.

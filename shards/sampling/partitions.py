@@ -46,7 +46,7 @@ class ScatterPartitions:
     def locate(
         self, partitions: Integers, streams: Integers, indexes: Integers
     ) -> tuple[Integers, Integers]:
-        """Return, for each index, the number of the shard in its stream and of the window in it.
+        """Return the number of each index's shard in the stream, and of its window in that shard.
 
         An index counts the windows of a partition.
         """

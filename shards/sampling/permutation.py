@@ -93,7 +93,7 @@ def _apply(indices: ArrayLike, sizes: ArrayLike, keys: ArrayLike, *, inverse: bo
 
 
 def _rank(values: Words, limits: Words, keys: Words, *, inverse: bool) -> Words:
-    """Return the rank of each value's hash among the hashes of its range; or invert this."""
+    """Return each value's rank by hash in its range or, if `inverse`, the value of each rank."""
     width = int(limits.max())
     hashes = mix(keys[:, None] + _RANK_GAMMAS[:width])
     beyond = np.arange(width, dtype=np.uint64) >= limits[:, None]

@@ -186,7 +186,7 @@ class Sampler:
         return np.asarray((drawn / self.partitions.sizes[partitions]).max(axis=0), np.float64)
 
     def state_dict(self, position: int) -> dict[str, Any]:
-        """Return a position and everything that the samples before it depended on, for JSON."""
+        """Return, for JSON, a position and everything that the samples before it depended on."""
         history = self.schedule.history(position)
         used = {name for stage in history for name in stage["draws"]}
         return {

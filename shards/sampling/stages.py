@@ -118,7 +118,7 @@ class StageSchedule:
         return None
 
     def history(self, position: int) -> list[dict[str, Any]]:
-        """Return, for JSON, the first stage and all others that positions before this one need."""
+        """Return, for JSON, the first stage and all others that draws before a position need."""
         return [
             {
                 "start": stage.start,

@@ -123,7 +123,7 @@ def manifest_versions(plan: SamplingPlan) -> tuple[tuple[int, SamplingPlan], ...
 
 
 def before_later_switches(plan: SamplingPlan, position: int) -> SamplingPlan:
-    """Return a plan without the switches after a position."""
+    """Return a copy of a plan that lacks all switches after a position."""
     index = bisect_right(plan.mixes, position, key=lambda blend: blend.start) - 1
     data = plan.mixes[index].data
     later = plan.mixes[index + 1 :]
@@ -143,7 +143,7 @@ def manifest_numbers(plan: SamplingPlan) -> dict[str, int]:
 def switch_version(
     plan: SamplingPlan, position: int, *, numbers: Mapping[str, int]
 ) -> SamplingPlan:
-    """Return a plan that switches to new manifest numbers and then first reads all text once.
+    """Return a plan that switches to new manifest numbers at a position; unseen text comes first.
 
     If the numbers only add removals and no text, weights and draws stay unchanged.
 

@@ -83,7 +83,7 @@ def _draws_until_a_group_ends(
 
 
 def _exact_periods(draws: Sequence[int]) -> Iterator[tuple[int, list[int]]]:
-    """Yield a number of periods and the draws in each of them, until the sum is `draws`."""
+    """Yield pairs of a number of periods and the draws in each; together they sum to `draws`."""
     bits = max(0, (sum(draws) // _PERIOD).bit_length() - 1)
     for bit in range(bits):
         in_period = [(count >> bits) + (count >> bit & 1) for count in draws]

@@ -204,7 +204,7 @@ class DocumentSpan(NamedTuple):
 
 
 def document_spans(shard: Shard, begin: int, end: int) -> list[DocumentSpan]:
-    """Return the spans of the ring positions [begin, end) without removed documents.
+    """Return the spans of the ring positions [begin, end), except removed documents.
 
     `begin` is below T, and `end` at most 2 T.
     """

@@ -1,4 +1,4 @@
-"""Explains failed file operations on a disk and how to fix them."""
+"""Explains failed file operations on a disk and says how to fix them."""
 
 import errno
 import os

@@ -129,7 +129,7 @@ class Handle(io.RawIOBase):
     def write(self, data: Bytes) -> int:  # type: ignore[override]  # an array is not a Buffer yet
         """Append contiguous data and return its size in bytes."""
         view = np.frombuffer(data, np.uint8)
-        try:  # A context manager would cost more than a small write.
+        try:  # A context manager would take longer than a small write.
             self._file.write(view.data)
         except OSError as error:
             raise disk_error(error, self._path) from error

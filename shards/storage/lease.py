@@ -98,7 +98,7 @@ class _Lease:
         return json.dumps(state).encode()
 
     def acquire(self) -> None:
-        """Create the file, then look for others: of two processes, at least one sees the other."""
+        """Create the file and then look for others, so that one of two rivals sees the other."""
         replaced = False
         while not self.file.create(self.content()):
             self._evict_if_dead(self.file)
@@ -169,7 +169,7 @@ class _Lease:
                     self.file.write(self.content())
                     renewed = time.monotonic()
                     continue
-            except UserError as error:  # if the storage fails, so does the work, or it waits
+            except UserError as error:  # if the storage fails, the work waits or fails too
                 _LOG.warning("%s", error)
                 if time.monotonic() - renewed < DEAD_AFTER:
                     continue
@@ -226,6 +226,6 @@ def _has_ended(content: bytes) -> bool:
     try:
         with _mark(json.loads(content)["token"]).open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (OSError, AttributeError, *_ODD):  # its machine is another one, or it is alive
+    except (OSError, AttributeError, *_ODD):  # the holder is alive, or on another machine
         return False
     return True

@@ -165,7 +165,7 @@ class SparseTable:
                 raise ValueError("its blocks overlap or are not in order")
 
     def rows(self, rows: slice) -> pa.Table:
-        """Return the rows from rows.start to rows.stop, without the rest of their blocks."""
+        """Return only the rows from rows.start to rows.stop, not all rows of their blocks."""
         first = rows.start // BLOCK_ROWS
         table = self.read(first, -(-rows.stop // BLOCK_ROWS))
         rest = table.slice(rows.start - first * BLOCK_ROWS, rows.stop - rows.start)
@@ -212,7 +212,7 @@ class SparseTable:
         """Return the first row whose key is not below a bound; the table is sorted by the key.
 
         Keys are uniformly distributed hashes (uint64): the k-th of n is near k / n of their range
-        (spread_of), give or take about the square root of n rows. So the blocks around that guess
+        (hash_range), give or take about the square root of n rows. So the blocks around that guess
         are fetched, and further blocks if they do not contain the row.
         """
         num, low, high = len(self._blocks), self._spread.low, self._spread.high

@@ -35,7 +35,7 @@ PLACE = ("order", "path", "position", "ordinal")
 """Columns that identify a record; only these are shown for a removed document."""
 
 _PLAIN = frozenset({*PLACE, "length", "group", "verdict", "reason", "repaired", "language"})
-"""Columns that are not metrics."""
+"""Names of the columns that are not metrics."""
 
 _TEXTS = ("text", "raw")
 _OPEN_TABLES = 1024
@@ -97,7 +97,7 @@ class RecordFilter:
         if self.orders:
             order = pc.field("order")
             least, most = (pa.scalar(end(self.orders), pa.uint64()) for end in (min, max))
-            # Statistics have the range of the orders, which excludes most row groups.
+            # Statistics contain the range of orders, so this condition excludes most row groups.
             wanted &= (order >= least) & (order <= most)
             wanted &= order.isin(pa.array(self.orders, pa.uint64()))
         for name, value in self.equal.items():

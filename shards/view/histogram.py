@@ -43,7 +43,7 @@ class Histogram(NamedTuple):
 
 
 def histogram(viewer: Viewer, wanted: RecordFilter) -> Histogram | None:
-    """Return the distribution of a filter's metric, ignoring its range; None if it has no values.
+    """Return the distribution of a filter's metric, ignoring its range; None if no values exist.
 
     Raises:
         DamageError: A table, or the report with the rules, is damaged.

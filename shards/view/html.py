@@ -36,7 +36,7 @@ class Redirect:
 
 @dataclass(frozen=True)
 class Page:
-    """A template with the values to fill in it."""
+    """A template with the values to fill in."""
 
     template: str
     values: Mapping[str, Any]

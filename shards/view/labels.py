@@ -44,7 +44,7 @@ def metric_words(metric: str) -> Words:
 
 
 def _by_end(table: str, name: str, separator: str) -> Words | None:
-    """Return the entry of a table for the longest suffix of a name that has one."""
+    """Return the entry of a table for the longest suffix of a name that has an entry."""
     parts = name.split(separator)
     ends = (separator.join(parts[first:]) for first in range(len(parts)))
     found = next((_labels()[table][end] for end in ends if end in _labels()[table]), None)

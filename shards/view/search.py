@@ -135,7 +135,7 @@ class SearchQuery:
         return names | ({"language"} if self.language else set()) | {self.column} - {""}
 
     def expression(self, names: Collection[str]) -> pc.Expression:
-        """Return the condition for a table with these columns; false if it lacks one."""
+        """Return the condition for a table with these columns; false if a column is missing."""
 
         def has(name: str, value: str, match: str = EXACT) -> pc.Expression:
             if name not in names:

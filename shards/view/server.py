@@ -144,7 +144,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, text, **headers)
 
     def _language(self) -> str:
-        """Return the language that was chosen, or else the one that the browser prefers."""
+        """Return the language that was chosen, or else the language that the browser prefers."""
         preferred = self.headers.get("Accept-Language", "")[:2].lower()
         language = self._cookie(_COOKIE) or preferred
         return language if language in LANGUAGES else LANGUAGES[0]

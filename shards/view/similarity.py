@@ -139,7 +139,7 @@ class SimilarityIndex:
 
 
 def _array(chunk: pa.Array) -> NDArray[np.uint8]:
-    """Return a column of bytes of one size as uint8[rows, size]."""
+    """Return a column of byte strings of equal size as uint8[rows, size]."""
     size = chunk.type.byte_width
     data = np.frombuffer(chunk.buffers()[1], np.uint8)
     return data[chunk.offset * size : (chunk.offset + len(chunk)) * size].reshape(-1, size)

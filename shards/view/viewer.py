@@ -1,4 +1,4 @@
-"""A dataset and its tables for the pages; reopened when the dataset has changed."""
+"""A dataset and its tables for the pages, which are reopened when the dataset has changed."""
 
 import threading
 from collections.abc import Mapping
