@@ -1,4 +1,4 @@
-"""A small dataset: two sources, one of them in four shards (one empty) with validation."""
+"""Fixtures of small datasets: two sources, one with four shards (one empty) and validation."""
 
 import shutil
 import uuid
@@ -30,11 +30,11 @@ TEXTS: Mapping[str, Sequence[str]] = {
     f"{GENERATION}/wudao/validation-00000": ["held out"],
     f"{GENERATION}/pile/00000": ["one", "two"],
 }
-"""By shard."""
+"""The texts of each shard, by path."""
 
 
 def of_texts(texts: Sequence[str], *, order: int) -> dict[str, Any]:
-    """A shard of texts; a token is a byte, and the order counts up from `order`."""
+    """Return a shard of texts; a token is a byte, and the order counts up from `order`."""
     return {
         "documents": [[*text.encode(), EOS] for text in texts],
         "order": range(order, order + len(texts)),
@@ -45,7 +45,7 @@ def of_texts(texts: Sequence[str], *, order: int) -> dict[str, Any]:
 
 
 def build(directory: Path, texts: Mapping[str, Sequence[str]] = TEXTS) -> Manifest:
-    """Write a whole dataset."""
+    """Write a complete dataset, and return the manifest."""
     shards = {path: of_texts(held, order=int(path[-5:]) << 62) for path, held in texts.items()}
     with atomic_write(directory / GENERATION / "audit" / "0.parquet") as handle:
         handle.write(b"audit rows")
@@ -76,7 +76,7 @@ def pristine(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset of two generations whose documents have names; no test changes it."""
+    """A dataset of two generations whose documents have names, and that no test changes."""
     directory = tmp_path_factory.mktemp("library") / "dataset"
     put_library(directory)
     return directory
@@ -84,19 +84,19 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Grown:
-    """A dataset of the pipelines with every kind of file, and its input; no test changes them."""
+    """A dataset built by pipelines, with every kind of file, and its input; no test changes it."""
     return make_grown(tmp_path_factory.mktemp("grown"))
 
 
 @pytest.fixture
 def grown(original: Grown, tmp_path: Path) -> Path:
-    """The same dataset, of the test's own: two generations, removals, one that was replaced."""
+    """One test's copy of `original`'s dataset: two generations, and two removals, one replaced."""
     return Path(shutil.copytree(original.dataset, tmp_path / "grown"))
 
 
 @pytest.fixture
 def remote() -> Iterator[RemotePath]:
-    """An empty folder behind a URL."""
+    """An empty folder that a URL names."""
     path = RemotePath(f"memory://{uuid.uuid4().hex}")
     yield path
     path.remove([*path.files()])
@@ -104,19 +104,19 @@ def remote() -> Iterator[RemotePath]:
 
 @pytest.fixture(params=["disk", "URL"])
 def either(request: pytest.FixtureRequest, tmp_path: Path, remote: RemotePath) -> AnyPath:
-    """An empty folder on a disk, and one behind a URL."""
+    """An empty folder on a disk, then one behind a URL."""
     return tmp_path if request.param == "disk" else remote
 
 
 @pytest.fixture
 def dataset(pristine: Path, tmp_path: Path) -> Path:
-    """A dataset of the test's own."""
+    """A dataset that one test may change."""
     return Path(shutil.copytree(pristine, tmp_path / "dataset"))
 
 
 @pytest.fixture
 def make_stream(pristine: Path) -> Callable[..., Stream]:
-    """Makes a stream whose shards have these numbers of tokens, and no files."""
+    """A function that returns a stream whose shards have given numbers of tokens, but no files."""
     opened = Dataset.open(pristine)
 
     def make(name: str, tokens: Sequence[int]) -> Stream:

@@ -1,4 +1,4 @@
-"""Writes datasets for tests: shards of given tokens, and the manifest that names them."""
+"""Writes datasets for tests: shards of given tokens, and a manifest that names the shards."""
 
 import hashlib
 from collections import defaultdict
@@ -38,7 +38,7 @@ def put_shard(
     dtype: str = "<u2",
     **columns: pa.Array,
 ) -> ShardEntry:
-    """Write a shard of documents, each given as its token ids with the final eos, and columns."""
+    """Write a shard of documents, each given as token ids that end in eos, and of columns."""
     lengths = [len(document) for document in documents]
     table = pa.table(
         {
@@ -63,10 +63,10 @@ def put_dataset(
     """Write a dataset and return its manifest.
 
     Args:
-        directory: Its folder.
+        directory: The folder of the dataset.
         shards: Arguments of `put_shard` by path: GENERATION/SOURCE/NUMBER or validation-NUMBER.
-        corpus: Its name.
-        fields: Passed to `manifest_of`: pieces, special, further keys of the first generation.
+        corpus: The name of the corpus.
+        fields: Arguments of `manifest_of`: pieces, special, and keys of the first generation.
     """
     found: dict[str, dict[str, dict[str, list[ShardEntry]]]] = {}
     for path, given in shards.items():
@@ -107,9 +107,9 @@ def manifest_of(
     special: Mapping[str, int],
     **generation: Any,
 ) -> Manifest:
-    """Write a vocabulary and return the manifest of one generation, which is yet to be written.
+    """Write a vocabulary, and return a manifest of one generation, which the caller must write.
 
-    `generation` has fields of `Generation`: its name and fingerprint at least.
+    `generation` has fields of `Generation`: at least the name and the fingerprint.
     """
     size = 128 * -(-len(pieces) // 128)
     table = vocabulary_table(pieces, special=set(special.values()), size=size)
@@ -137,13 +137,13 @@ def manifest_of(
 
 
 def sealed(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the content of a manifest with its hash."""
+    """Return the content of a manifest, with its hash added."""
     content = {name: value for name, value in manifest.items() if name != "sha256"}
     return {**content, "sha256": hashlib.sha256(canonical_json(content)).hexdigest()}
 
 
 def put_odd(directory: Path, texts: Sequence[str], name: Callable[[], str]) -> None:
-    """Write a dataset of texts, a token per byte, with odd names wherever there may be any."""
+    """Write a dataset of texts, one token per byte, with odd names wherever names are possible."""
     columns = {
         column: pa.array([name() for _ in texts])
         for column in ("path", "id", "url", "language", name())
@@ -172,7 +172,7 @@ def put_odd(directory: Path, texts: Sequence[str], name: Callable[[], str]) -> N
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """The content of all files of a folder but its lock."""
+    """Return the content of all files of a folder except its lock."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -187,7 +187,7 @@ def take_down(directory: Path | str, *names: str) -> None:
 
 
 def remove(directory: Path, rows: Sequence[tuple[str, str, int, int]], *, number: int = 2) -> None:
-    """Remove rows (source, split, shard, row) of the first generation, as manifest `number`."""
+    """Remove rows (source, split, shard, row) of the first generation by manifest `number`."""
     sources = read_manifest(directory).generations[0].sources
     names = [
         f"{sources[source].split(split)[shard].path}:{row}" for source, split, shard, row in rows

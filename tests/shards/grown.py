@@ -1,4 +1,4 @@
-"""A dataset that pipelines have made: two generations with every kind of file that there is."""
+"""Makes, with pipelines, a dataset of two generations that has every kind of file."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,19 +15,19 @@ FLAGS = (
     *("--language-threshold", "0", "--validation", "0.05", "--shards", "2"),
     *("--dedup", "minhash", "--keep-dropped", "--max-reject-rate", "1"),
 )
-"""Of every run on it."""
+"""The flags of every run on the dataset."""
 
 
 @dataclass(frozen=True)
 class Grown:
-    """A whole dataset and the folder of its input, which has a file that it has not seen."""
+    """A dataset, and the folder of its input, which has one file that the dataset has not read."""
 
     dataset: Path
     input: Path
 
 
 def make_grown(folder: Path) -> Grown:
-    """Make the dataset in an empty folder."""
+    """Make the dataset and its input in an empty folder."""
     grown = Grown(folder / "dataset", folder / "in")
     command = ["--input", str(grown.input), "--output", str(grown.dataset), *FLAGS]
     rng = np.random.default_rng(1)
@@ -37,7 +37,7 @@ def make_grown(folder: Path) -> Grown:
     write_wudao(grown.input / "part-0.json", [*pages[40:42], {"id": 9}])
     assert run_corpus(MODULE, command) == 0
     write_wudao(grown.input / "part-1.json", [*pages[:20], {"id": 7}, pages[1], near])
-    assert run_corpus(MODULE, [*command, "--overwrite"]) == 0  # so that there are two lineages
+    assert run_corpus(MODULE, [*command, "--overwrite"]) == 0  # so that the folder has two lineages
     write_wudao(grown.input / "part-2.json", [*pages[20:40], {"id": 8}, pages[2]])
     assert run_corpus(MODULE, [*command, "--append"]) == 0
     for number in (5, 25):

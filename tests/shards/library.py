@@ -1,4 +1,4 @@
-"""A dataset of two generations whose documents have ids, URLs and places in the input.
+"""Writes a dataset of two generations whose documents have ids, URLs and places in the input.
 
 Document n of a shard named `news-0` has the id news-0-n, and comes from byte 100 n of news-0.json.
 """
@@ -18,13 +18,13 @@ _PIECES = [bytes([i]) for i in range(256)] + [b"<eos>", b"[CLS]", b"[PAD]"]
 
 
 def text_of(name: str, row: int) -> str:
-    """Return the text of a document, which no other has."""
+    """Return the text of a document, which differs from all other documents' texts."""
     length = int(np.random.default_rng([*name.encode(), row]).integers(1, 60))
     return f"{name} text {row} " + "lorem ipsum. " * length
 
 
 def of_texts(name: str, rows: int, first_order: int = 0) -> dict[str, Any]:
-    """A shard of documents, one token per byte."""
+    """Return the arguments for a shard of documents, with one token per byte."""
     numbers = range(rows)
     return {
         "documents": [[*text_of(name, row).encode(), EOS] for row in numbers],
@@ -41,11 +41,11 @@ def of_texts(name: str, rows: int, first_order: int = 0) -> dict[str, Any]:
 
 
 def build(directory: Path, *, dtype: str = "<u2", prompts: bool = False) -> Manifest:
-    """Write the dataset: news in two generations, books in the first alone; one shard is empty.
+    """Write the dataset: news in both generations, books only in the first; one shard is empty.
 
     Args:
-        directory: Where.
-        dtype: Of tokens.
+        directory: The folder of the dataset.
+        dtype: The type of the tokens.
         prompts: Whether the document of row n begins with n tokens of prompt.
     """
     sources = {

@@ -1,4 +1,4 @@
-"""Shards in memory only, and their cuts found the slow way."""
+"""Makes shards in memory, and finds their cuts by a slow, simple method."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,9 +11,9 @@ from shards.reader import Shard
 from shards.sampling.windows import WindowVocabulary
 
 EOS, CLS, PAD, END = 0, 1, 2, 3
-"""END is the one token that ends a sentence."""
+"""Special tokens; END is the only token that ends a sentence."""
 FIRST = 4
-"""Ids from here on are text."""
+"""The first id of text; all higher ids are text as well."""
 VOCABULARY = WindowVocabulary(sentence_end=np.arange(1 << 16) == END, cls=CLS, pad=PAD)
 
 
@@ -23,7 +23,7 @@ def shard(
     prompts: Sequence[int] | None = None,
     removed: Sequence[int] = (),
 ) -> Shard:
-    """Return a shard of documents, each given with its final eos."""
+    """Return a shard of documents, each given with the final eos."""
     lengths = [len(document) for document in documents]
     tokens = np.array([token for document in documents for token in document], "<i4")
     offsets = np.cumsum([0, *lengths], dtype=np.int64)[:-1]
@@ -44,7 +44,7 @@ def shard(
 
 
 def numbered(lengths: Sequence[int], **options: Sequence[int]) -> Shard:
-    """Return a shard whose token p is FIRST + p, except for eos."""
+    """Return a shard whose token at p is FIRST + p, except at the position of an eos."""
     ends = np.cumsum(lengths).tolist()
     documents = [
         [*range(FIRST + end - length, FIRST + end - 1), EOS]
@@ -54,7 +54,7 @@ def numbered(lengths: Sequence[int], **options: Sequence[int]) -> Shard:
 
 
 def cuts(shard: Shard, *, stride: int, slack: int, phase: int) -> Iterator[int]:
-    """Yield the cut of each window and the last one's end, looking at one token after another."""
+    """Yield each window's cut and the end of the last, looking at one token after another."""
     size = len(shard.tokens)
     document_ends = {0, *shard.offsets.tolist()}
     phase %= size
@@ -64,7 +64,7 @@ def cuts(shard: Shard, *, stride: int, slack: int, phase: int) -> Iterator[int]:
         near = range(x, x + slack + 1)
         at_document = (p for p in near if p % size in document_ends)
         at_sentence = (p for p in near if shard.tokens[(p - 1) % size] == END)
-        # A run continues past the shard's end only through a document end.
+        # A run continues past the shard's end only if it ends at the end of a document.
         return next(at_document, next(at_sentence, x))
 
     yield from map(cut, positions)

@@ -1,4 +1,4 @@
-"""The console script: the same as python -m, under a name."""
+"""The console script does the same as python -m."""
 
 import importlib.util
 import re
@@ -34,7 +34,7 @@ if __name__ == "__main__":
 
 
 def run(*words: str, at: Path, script: str = SCRIPT) -> subprocess.CompletedProcess[str]:
-    """Run the console script in a folder; it is in another one."""
+    """Run the console script, which is in a different folder, in a folder."""
     path = at / "bin" / PROGRAM
     path.parent.mkdir(exist_ok=True)
     path.write_text(script)

@@ -1,4 +1,4 @@
-"""Commands that write are killed and run again, or write behind a URL: the files are the same."""
+"""Commands write the same files if they are killed and repeated, or write behind a URL."""
 
 import shutil
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ def words_of(command: str, folder: Path) -> list[str]:
 
 
 def is_killed(command: str, folder: Path, change: int) -> bool:
-    """Run a command that is killed before the n-th time it changes the disk, if it comes so far."""
+    """Run a command that is killed before change `change` of the disk; return whether it was."""
     words = ["shards", *words_of(command, folder)]
     started = start(words, log=folder / "log", trap=Trap(change, kill_group))
     return started.wait().code == -9
@@ -37,7 +37,7 @@ def is_killed(command: str, folder: Path, change: int) -> bool:
     [
         (f"remove DATA --id {7:032x} --reason letter", (1, 5)),
         ("compact DATA", (1, 5, 60, 130)),
-        ("compact DATA --erase", (1, 5, 60, 134)),  # at last while it deletes
+        ("compact DATA --erase", (1, 5, 60, 134)),  # the last kill is during the deletion
         ("place DATA --to OUT", (1, 40, 9)),
         *((command, (1, 5, 4)) for command in EXPORTS),
     ],

@@ -21,7 +21,7 @@ def test_pointers_pass_two_gigabytes() -> None:
 @pytest.mark.slow
 def test_megatron_reads_the_pair(tmp_path: Path) -> None:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns about libraries that it does not find
+        warnings.simplefilter("ignore")  # Megatron warns about libraries that it does not find
         indexed_dataset = pytest.importorskip(
             "megatron.core.datasets.indexed_dataset",
             reason="megatron-core is not installed (pip install corpusmill[test])",

@@ -1,4 +1,4 @@
-"""Which errors are for lack of memory."""
+"""Which errors mean a lack of memory."""
 
 import errno
 from pathlib import Path

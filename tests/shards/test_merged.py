@@ -8,7 +8,7 @@ from shards.range import Range
 
 
 def test_ranges_of_a_table_hold_each_row_once(tmp_path: Path) -> None:
-    """Orders on both edges of each range, row groups that end within one."""
+    """Orders are on both edges of each range, and some row groups end within a range."""
     ranges = [Range.of(number, 3) for number in range(3)]
     orders = [order for each in ranges for order in (each.low, each.low + 1, each.high - 1)]
     pq.write_table(

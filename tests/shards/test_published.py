@@ -1,4 +1,4 @@
-"""Published datasets are read: the hub library's own client, and a hub on localhost."""
+"""Published datasets are read by the hub library's own client from a hub on localhost."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -20,14 +20,14 @@ MEGATRON = ("-m", "shards", "megatron")
 
 @dataclass
 class Desk:
-    """A dataset, and commands that know the hub."""
+    """A dataset, and commands that use the hub."""
 
     folder: Path
     hub: Hub
     env: Mapping[str, str]
 
     def publish(self, branch: str, *, without: str = "") -> str:
-        """The commit of a branch that has all files, or all but one."""
+        """Publish a branch with all files, or all but one, and return its commit."""
         files = {
             path: (self.folder / "data" / path).read_bytes()
             for path in (
@@ -40,7 +40,7 @@ class Desk:
         return self.hub.put(NAME, branch, files).commit
 
     def said(self, *words: str, code: int = 0, **env: str) -> str:
-        """The output of a Python command, which ends with a code."""
+        """Run a Python command, check the exit code, and return the output."""
         done = python(*words, at=self.folder, **{**self.env, **env})
         assert done.returncode == code, done.stderr
         return done.stdout + done.stderr

@@ -58,14 +58,14 @@ def test_no_descriptor_stays_open(pristine: Path) -> None:
 
 
 def change(path: Path, old: np.ndarray, new: np.ndarray) -> None:
-    """Put other numbers instead of some that are in a file once."""
+    """Replace numbers that occur exactly once in a file by others."""
     content = path.read_bytes()
     assert content.count(old.tobytes()) == 1
     path.write_bytes(content.replace(old.tobytes(), new.tobytes()))
 
 
 def test_strings_that_lie_outside_the_file(dataset: Path) -> None:
-    """They are found by whoever reads them; opening the shard reads none."""
+    """Reading the strings finds the error; opening the shard does not read any."""
     first = entry(dataset)
     path = dataset / f"{first.path}.arrow"
     change(path, np.array([0, 11, 22]), np.array([0, 1 << 40, 22]))

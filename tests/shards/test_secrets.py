@@ -33,7 +33,7 @@ from shards.secrets import has_parameters, has_user, without_secrets
         ("https:/u:p@host/a", "https:/host/a", True),
         ("simplecache::https://u:p@host/a", "simplecache::https://host/a", True),
         ("https://proxy/https://u:p@host/a", "https://proxy/https://host/a", True),
-        # A port, and a name with an @.
+        # A port, and a name that contains an @.
         ("https://host:80/a@b", "https://host:80/a@b", False),
         ("http://[::1]:9000/a@b", "http://[::1]:9000/a@b", False),
         ("/data/a@b?c#d", "/data/a@b?c#d", False),

@@ -11,7 +11,7 @@ from tests.shards.datasets import put_shard
 def test_bytes_depend_on_the_rows_alone(
     tmp_path_factory: pytest.TempPathFactory, values: list[str | None], cut: int
 ) -> None:
-    """However the rows were gathered, and whatever their dictionaries hold besides."""
+    """Bytes do not depend on how rows were gathered, or on unused entries of dictionaries."""
     folder = tmp_path_factory.getbasetemp()
     whole = pa.array(values, pa.string()).dictionary_encode()
     padded = pa.array(["unused", *values], pa.string()).dictionary_encode()[1:]

@@ -1,4 +1,4 @@
-"""A single window without padding."""
+"""Reads a single window, minus the padding."""
 
 from dataclasses import dataclass
 from typing import Any

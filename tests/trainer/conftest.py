@@ -11,7 +11,7 @@ from trainer.tokenizer import TextTokenizer
 
 @pytest.fixture(scope="session")
 def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TrainConfig]:
-    """Return a function from flags to the run of a small model on a small dataset."""
+    """A function that returns the run that flags configure, of a small model on a small dataset."""
     flags = Trial.on_corpus(tmp_path_factory.mktemp("configured")).flags
 
     def configure(*more: str) -> TrainConfig:
@@ -22,5 +22,5 @@ def configure(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., TrainCo
 
 @pytest.fixture(scope="session")
 def tokenizer() -> TextTokenizer:
-    """Return that of the bundled sample."""
+    """The tokenizer of the bundled sample."""
     return TextTokenizer(TOKENIZER)

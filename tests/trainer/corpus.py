@@ -1,4 +1,4 @@
-"""A small dataset that a tiny GLM learns something of: words that follow each other by a rule."""
+"""Writes a small dataset from which a tiny GLM can learn: words follow each other by a rule."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,16 +30,16 @@ SHAPE = {
     "vocab_size": SIZE,
     "max_positions": 64,
 }
-"""Of a model for it, as JSON."""
+"""The configuration of a model for the dataset, as JSON."""
 _FIRST = 8
 _STOP = 8
-"""The token that ends a sentence."""
+"""The only token that ends a sentence."""
 
 
 def build(
     directory: Path, *, sources: Sequence[str] = ("web", "notes"), seed: int = 0, size: int = SIZE
 ) -> Manifest:
-    """Write the dataset: of each source 4 shards of 8 documents, and one of validation."""
+    """Write the dataset: for each source, 4 shards of 8 documents, and one validation shard."""
     name = f"g0001-{seed:02}"
     entries = _put_sources(directory / name, sources, shards=4, first=seed << 20)
     names = [name.encode() for name in ("eos", "cls", "mask", "smask", "gmask", "sop", "eop", "dB")]
@@ -64,7 +64,7 @@ def grow(
     shards: int = 4,
     number: int | None = None,
 ) -> None:
-    """Add a generation to the dataset, unless its manifest already has that number."""
+    """Add a generation to the dataset, unless the manifest already has this number."""
     manifest = read_manifest(directory)
     if number is not None and manifest.number >= number:
         return
@@ -85,7 +85,7 @@ def grow(
 def _put_sources(
     folder: Path, sources: Sequence[str], *, shards: int, first: int
 ) -> dict[str, SourceEntry]:
-    """Write the shards of a generation, of 8 documents each."""
+    """Write the shards of a generation, each with 8 documents, and return their entries."""
     numbers = count(first)
 
     def put(path: str) -> ShardEntry:
@@ -102,7 +102,7 @@ def _put_sources(
 
 
 def _document(number: int) -> "np.ndarray[tuple[int], np.dtype[np.uint16]]":
-    """Return words of which each follows the one before by a step of its document."""
+    """Return words, each of which follows the previous one by the same step per document."""
     words = derive(np.array([number], np.uint64), np.arange(3))
     length, step, first = 20 + int(words[0]) % 60, 1 + int(words[1]) % 3, int(words[2]) % SIZE
     text = _FIRST + 1 + (first + step * np.arange(length)) % (SIZE - _FIRST - 1)

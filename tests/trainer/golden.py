@@ -1,9 +1,9 @@
-"""Figures of the reference implementation (THUDM/GLM 4f61ed7), which was run to make them.
+"""Reads the figures that the reference implementation (THUDM/GLM 4f61ed7) was run to make.
 
-Those of its tasks, its fine-tuning and its generated texts are not in the repository.
+The figures of tasks, fine-tuning and generated texts are not in the repository.
 `tests/data/glm_tiny.npz` is a part of `../shared/data/golden/model_tiny.npz`: all weights of a
-model of three layers, and of its cases `bert` one sample, of `edges` two (no token in front of
-`sep`, and all of them).
+model of three layers, one sample of the case `bert`, and two samples of the case `edges` (no tokens
+before `sep`, and all tokens before `sep`).
 """
 
 import json
@@ -41,10 +41,11 @@ SHARED = Path(__file__).parents[2] / ".." / "shared" / "data" / "golden"
 TASKS = SHARED / "tasks"
 TOKENIZERS = SHARED.parent / "tokenizers"
 TASKS_SHAPE = replace(SHAPE, num_layers=2, hidden_size=32, vocab_size=50304, max_positions=256)
-"""Of the model of the figures of tasks."""
+"""The configuration of the model that made the figures of tasks."""
 
 TOLERANCE = 5e-5
-"""Of logits whose standard deviation is 4; an error of formula moves them by 1e-4 and more."""
+"""The tolerance for logits with a standard deviation of 4; a wrong formula moves them by at least
+1e-4."""
 
 needs_shared = pytest.mark.skipif(
     not SHARED.is_dir(), reason="the reference's figures are not at ../shared/data/golden"
@@ -73,7 +74,7 @@ class Figures:
         }
 
     def batch(self, case: str) -> dict[str, Tensor]:
-        """A case as a loader would give it; a full mask is left out."""
+        """Return a case as a loader would give it; a mask that hides nothing is left out."""
         figures = self.under(f"case/{case}/")
         batch = {
             "tokens": figures["text"],
@@ -87,7 +88,7 @@ class Figures:
 
 
 def reference_model(make: Callable[[ModelConfig], GLM] = GLM, **weights: Tensor) -> GLM:
-    """The reference's tiny model, its weights given or of the extract."""
+    """Return the reference's tiny model with these weights, by default those of the extract."""
     model = make(SHAPE)
     model.load_state_dict(weights or Figures(EXTRACT).weights())
     return model
@@ -99,7 +100,7 @@ def logits_of(model: GLM, batch: dict[str, Tensor]) -> Tensor:
 
 
 def figures(name: str) -> Any:
-    """The figures of tasks in a file; none where they are not here."""
+    """Return the figures of tasks in a file, or {} if this machine does not have them."""
     return json.loads((TASKS / name).read_text("utf-8")) if TASKS.is_dir() else {}
 
 
@@ -108,7 +109,7 @@ def items(name: str) -> Path:
 
 
 def tasks_model(*, smoothing: float = 0.0) -> GLM:
-    """The model of the figures of tasks."""
+    """Return the model that made the figures of tasks."""
     model = GLM(TASKS_SHAPE, smoothing=smoothing)
     arrays = np.load(TASKS / "model.npz")
     weights = (name for name in arrays.files if name.startswith("weight/"))
@@ -123,13 +124,13 @@ def tasks_model(*, smoothing: float = 0.0) -> GLM:
 
 @cache
 def writing_model() -> GLM:
-    """The same, which learns nothing any more."""
+    """Return the model that made the figures of tasks, with training switched off."""
     return tasks_model().eval().requires_grad_(False)
 
 
 @cache
 def gpt2() -> TextTokenizer:
-    """GPT-2's tokenizer, with the reference's command tokens."""
+    """Return GPT-2's tokenizer, after checking the reference's command tokens."""
     tokenizer = TextTokenizer(f"tiktoken:{TOKENIZERS / 'gpt2-merges.txt'}")
     commands = figures("model.json")["command_tokens"]
     roles = {"cls": "ENC", "mask": "MASK", "smask": "sMASK", "gmask": "gMASK"}
@@ -139,13 +140,13 @@ def gpt2() -> TextTokenizer:
 
 
 def option(case: Mapping[str, Any], name: str, default: str) -> str:
-    """The value of a flag in the reference's command line of a case."""
+    """Return the value of a flag in the command line of the reference for a case."""
     options = case["options"].split()
     return options[options.index(name) + 1] if name in options else default
 
 
 def questions_of(case: Mapping[str, Any], path: Path | None = None) -> list[Example]:
-    """The examples of a case, or of another file, with the reference's options."""
+    """Return the examples of a case, or of a given file, with the reference's options."""
     options = case["options"].split()
     return find_task(case["task"]).examples(
         path or items(f"{case['items']}.jsonl"),

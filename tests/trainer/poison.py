@@ -1,4 +1,4 @@
-"""Files that would run code, if they were read as pickles: they make a folder."""
+"""Writes files that run code if they are read as pickles: the code makes a folder."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from shards.storage.files import crc32c, file_size
 
 
 class Payload:
-    """Unpickled, it makes a folder."""
+    """An object that makes a folder when it is unpickled."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -23,7 +23,7 @@ class Payload:
 
 
 def _hidden(path: Path, payload: Payload) -> None:
-    """Add the payload to the content of the file, which stays usable."""
+    """Add the payload to the content of a file, which stays usable."""
     torch.save({**torch.load(path, weights_only=False), "args": payload}, path)
 
 
@@ -44,13 +44,13 @@ POISONS: Mapping[str, Callable[[Path, Payload], None]] = {
 
 
 def poison(path: Path, trace: Path, way: str) -> None:
-    """Turn a file into one that makes the folder `trace`, and repair its entry in the lists."""
+    """Turn a file into one that makes the folder `trace`, and update the file's entry in lists."""
     POISONS[way](path, Payload(trace))
     mend_lists(path)
 
 
 def mend_lists(path: Path) -> None:
-    """Give the lists of a checkpoint the size and checksum that one of its files has now."""
+    """Write to the lists of a checkpoint the present size and checksum of its changed file."""
     for list_path in path.parent.glob("whole-*.json"):
         if list_path == path:
             continue

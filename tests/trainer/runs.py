@@ -1,4 +1,4 @@
-"""Runs of the trainer in separate processes, forked from one that has torch loaded already."""
+"""Runs the trainer in processes forked from one that has already loaded torch."""
 
 import json
 import os
@@ -14,12 +14,13 @@ from tests.ports import free_port
 from tests.trainer.corpus import SHAPE, build
 
 Prepare = Callable[[], None]
-"""Called in a process before it trains; a function of a module, so that it can be sent there."""
+"""A function that a process calls before it trains; it must belong to a module, so that it can be
+sent to the process."""
 
 
 @dataclass
 class Running:
-    """The ranks of a run."""
+    """The ranks of a run, as processes."""
 
     processes: list[forks.RunningJob]
     outputs: list[Path]
@@ -38,7 +39,7 @@ class Running:
             process.kill()
 
     def codes(self) -> list[int | None]:
-        """Return the exit code of each rank, None of one that runs."""
+        """Return the exit code of each rank, or None for a rank that is still running."""
         return [process.wait(0) for process in self.processes]
 
     def output(self) -> str:
@@ -47,7 +48,7 @@ class Running:
 
 @dataclass(frozen=True)
 class Trial:
-    """Starts runs below one folder."""
+    """Starts runs whose folders are in one folder."""
 
     folder: Path
     flags: Sequence[str] = ()
@@ -56,12 +57,12 @@ class Trial:
 
     @classmethod
     def on_corpus(cls, folder: Path, *flags: object, **shape: object) -> "Trial":
-        """Return one on the small corpus, which it writes into the folder, with `model.json`.
+        """Write the small corpus and `model.json` to a folder, and return a trial on these.
 
         Args:
-            folder: Where; `zero0.json` to `zero3.json` for DeepSpeed come into it as well.
-            flags: Of every run.
-            shape: Of the model, where it is not `SHAPE`.
+            folder: The folder; DeepSpeed's `zero0.json` to `zero3.json` are also written to it.
+            flags: The flags of every run.
+            shape: Settings of the model that differ from `SHAPE`.
         """
         build(folder / "data")
         (folder / "model.json").write_text(json.dumps({**SHAPE, **shape}))
@@ -70,11 +71,11 @@ class Trial:
         return cls(folder, tuple(map(str, given)))
 
     def zero(self, stage: int) -> tuple[object, ...]:
-        """The flags of a ZeRO stage."""
+        """Return the flags that select a ZeRO stage."""
         return ("--deepspeed", self.folder / f"zero{stage}.json")
 
     def once(self, *flags: object, world: int = 1, **more: Any) -> Path:
-        """Return the folder of an uninterrupted run, made once for its flags."""
+        """Return the folder of an uninterrupted run with these flags, which runs only once."""
         name = "-".join(["whole", str(world), *map(str, flags)]).replace("/", "_")
         if not (self.folder / name).exists():
             self.run(*flags, "--save", self.folder / name, world=world, **more)
@@ -87,7 +88,7 @@ class Trial:
         nodes: bool = False,
         prepare: Prepare | None = None,
     ) -> Running:
-        """Start a run; with `nodes` each rank is a node with a folder of its own to run in."""
+        """Start a run; with `nodes`, each rank is a node with a separate working folder."""
         number = len(self.started)
         port = free_port() if world > 1 else 0
         running = Running([], [])
@@ -109,28 +110,28 @@ class Trial:
         return running
 
     def run(self, *flags: object, code: int = 0, **more: Any) -> Running:
-        """Run to the end, which must be with this exit code on every rank."""
+        """Run to the end, and check that every rank has this exit code."""
         running = self.start(*flags, **more).wait()
         assert running.codes() == [code] * len(running.processes), running.output()
         return running
 
 
 def put_stages(folder: Path) -> None:
-    """Write DeepSpeed's JSON of each ZeRO stage, zero0.json to zero3.json."""
+    """Write DeepSpeed's JSON for each ZeRO stage as zero0.json to zero3.json."""
     for stage in range(4):
         content = {"zero_optimization": {"stage": stage}}
         (folder / f"zero{stage}.json").write_text(json.dumps(content))
 
 
 def wait_for_step(run: Path, step: int, running: Running) -> None:
-    """Return once a run has logged a step."""
+    """Wait until a run has logged a step."""
     while not any(event["step"] >= step for event in events(run)):
         assert set(running.codes()) == {None}, running.output()
         time.sleep(0.02)
 
 
 def events(run: Path, event_name: str | None = None) -> list[dict[str, Any]]:
-    """Return the events of a run's log, without timings."""
+    """Return the events of a run's log, leaving out timings."""
     path = run / "log.jsonl"
     lines = path.read_text().splitlines() if path.is_file() else []
     parsed = [json.loads(line) for line in lines if line.endswith("}")]
@@ -148,12 +149,12 @@ def losses(run: Path, event_name: str = "train") -> list[float]:
 
 
 def kill_minus_nine() -> None:
-    """End this process as a power cut does."""
+    """End this process as abruptly as a power cut does."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 def before_a_file_is_whole(act: Callable[[Path], None]) -> None:
-    """Let something happen in this process whenever a file's bytes are to be sent to the disk."""
+    """Make this process call `act` whenever it is about to send a file's bytes to the disk."""
     fsync = os.fsync
 
     def acting(descriptor: int) -> None:

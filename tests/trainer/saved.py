@@ -1,4 +1,4 @@
-"""Runs of models that were never trained: a checkpoint as one rank writes it at ZeRO stage 0."""
+"""Writes runs of untrained models: a checkpoint as one rank writes it at ZeRO stage 0."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ GPT2_SHAPE = replace(SHAPE, block_positions=False)
 
 
 def random_model(shape: ModelConfig, *, seed: int = 5) -> GLM:
-    """A model whose biases and LayerNorms are none of their initial values."""
+    """Return a model in which no bias and no LayerNorm has its initial values."""
     torch.manual_seed(seed)
     model = GLM(shape).eval().requires_grad_(False)
     for parameter in model.parameters():
@@ -35,7 +35,7 @@ def random_model(shape: ModelConfig, *, seed: int = 5) -> GLM:
 
 
 def save_run(run: Path, model: GLM, *, objective: str, step: int = 7, **identity: Any) -> Path:
-    """Write a checkpoint of a run and return the run's folder."""
+    """Write a checkpoint of a run, and return the run's folder."""
     folder = run / f"step-{step}"
     folder.mkdir(parents=True)
     path = folder / "mp_rank_00_model_states.pt"

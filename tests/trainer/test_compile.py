@@ -1,4 +1,4 @@
-"""Compiled layers: one graph for each shape that must have its own, and no break in any."""
+"""Compiled layers have one graph per shape that needs its own, and no graph has a break."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ SHAPE = ModelConfig(num_layers=2, hidden_size=32, num_heads=2, vocab_size=128, m
 
 
 class Engine:
-    """Stands in for DeepSpeed's."""
+    """Stands in for DeepSpeed's engine."""
 
     def __init__(self, model: GLM) -> None:
         self.module = model
@@ -47,13 +47,13 @@ def batch(width: int, reach: int) -> dict[str, torch.Tensor]:
     }
 
 
-# PyTorch hides this warning of its own, but not where warnings are errors.
+# PyTorch hides this warning, which its own code causes, but not where warnings are errors.
 @pytest.mark.filterwarnings(r"ignore:The \.grad attribute of a Tensor that is not a leaf")
 @pytest.mark.parametrize("checkpointed", [False, True])
 def test_two_graphs_for_all_widths_and_no_break(
     monkeypatch: pytest.MonkeyPatch, checkpointed: bool
 ) -> None:
-    # It takes seconds, and all workers import this module.
+    # This import takes seconds, and all workers import this test's module.
     from torch._dynamo.testing import CompileCounter  # noqa: PLC0415
     from torch._dynamo.utils import counters  # noqa: PLC0415
 
@@ -75,11 +75,12 @@ def test_two_graphs_for_all_widths_and_no_break(
     for width, reach in ((64, 60), (128, 70), (192, 180), (128, 128)):
         model(batch(width, reach)).loss.sum().backward()
         graphs.append(counter.frame_count)
-    # The first width has its own graph, unless others were seen before; the second is for all.
+    # The first width has its own graph unless earlier tests had others; the second graph serves all
+    # widths.
     assert graphs[1:] == [graphs[1]] * 3
     assert graphs[1] <= 2
     assert not counters["graph_break"]
-    # Rows of tasks are of any width.
+    # Rows of tasks can have any width.
     for width in (10, 20, 30):
         assert engine.forward_eval(batch(width, width)).num_targets.tolist() == [width] * 2
     assert counter.frame_count == graphs[-1]

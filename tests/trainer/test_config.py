@@ -36,12 +36,13 @@ def test_no_flag_is_taken_for_a_launcher_s(monkeypatch: pytest.MonkeyPatch) -> N
     assert {"--model", "--max-steps", "--resume", "--blanks", "--scatters"} <= set(ours)
     assert {"--log-dir", "--max-restarts"} <= set(torchrun)
     assert "--num_gpus" in deepspeed
-    # The scripts of trainer/launch give the launchers flags that they have.
+    # The scripts of trainer/launch pass only flags that the launchers have.
     for name, theirs in (("torchrun", torchrun), ("deepspeed", deepspeed)):
         for script in LAUNCH.glob(f"{name}*.sh"):
             (words,) = re.findall(rf"exec {name} (.*?) -?-m", script.read_text(), re.DOTALL)
             assert {*re.findall(r"--[\w-]+", words)} <= {*theirs}
-    # The start of several of theirs is an error wherever it stands; of one, only before the script.
+    # The prefix of several launcher flags is an error anywhere; that of only one, only before the
+    # script.
     for theirs in (torchrun, deepspeed):
         starts = {flag: [other for other in theirs if other.startswith(flag)] for flag in ours}
         assert not [flag for flag, found in starts.items() if len(found) > 1 and flag not in found]

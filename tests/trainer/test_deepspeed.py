@@ -37,7 +37,7 @@ def test_presets_are_plain_deepspeed() -> None:
     for name in presets("json"):
         content = read_json(name)
         assert content == read_json(str(CONFIGS / f"{name}.json"))
-        # The published fine-tuning run, to be repeated as it was.
+        # The published fine-tuning run, which this repeats exactly.
         is_fp16 = name == "finetune-10b"
         assert precision_of(content) == ("fp16" if is_fp16 else "bf16")
         section = content["fp16"] if is_fp16 else FP16_SECTION
@@ -88,10 +88,10 @@ REFERENCE: Mapping[str, Any] = {
     },
     "wall_clock_breakdown": False,
 }
-"""Settings as in THUDM/GLM's files in config/ and config_tasks/, with other numbers."""
+"""Settings as in THUDM/GLM's files in config/ and config_tasks/, but with different numbers."""
 
 OFFLOADING = {"stage": 2, "overlap_comm": True, "allgather_bucket_size": 5e7, "cpu_offload": True}
-"""As in its files for fine-tuning."""
+"""Settings as in THUDM/GLM's files for fine-tuning."""
 AUTO_VALUES: Mapping[str, Any] = {"train_batch_size": "auto", "bf16": {"enabled": "auto"}}
 
 

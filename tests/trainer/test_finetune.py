@@ -1,4 +1,4 @@
-"""Real runs of fine-tuning: they learn, survive kills, and agree however they are split."""
+"""Real runs of fine-tuning learn, survive kills, and agree however the work is split."""
 
 import json
 import os
@@ -27,12 +27,12 @@ pytestmark = pytest.mark.slow
 
 SHORT = ("--epochs", 2, "--batch-size", 8, "--micro-batch", 4, "--lr", "1e-3", "--log-every", 1)
 STEPS = 6
-"""Of a short run: 24 items, mirrors included."""
+"""The number of steps of a short run, on 24 items including mirrored ones."""
 
 
 @pytest.fixture(scope="module")
 def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
-    """Starts short runs, unless flags say otherwise."""
+    """A trial whose runs are short unless flags say otherwise."""
     folder = tmp_path_factory.mktemp("tuning")
     write_lesson(folder / "lesson")
     write_lesson(folder / "short", train=12, others=5)
@@ -52,14 +52,14 @@ def test_it_learns_by_heart_and_finds_the_rule(trial: Trial) -> None:
     accuracies = [event["accuracy"] for event in events(run, "evaluation")]
     assert len(accuracies) == 8
     assert accuracies[-1] == 100
-    # Of the test items, whose labels it never saw: they are those of the rule.
+    # For the test items, whose labels the model never saw, the predictions follow the rule.
     told, items = (
         lines_of(folder / name)
         for folder, name in ((run, "predictions.jsonl"), (trial.folder / "lesson", "test.jsonl"))
     )
     right = [("dog" in item["choice1"]) != (item["question"] == "cause") for item in items]
     hits = sum(line["label"] == label for line, label in zip(told, right, strict=True))
-    # The best epoch is the first that gets all of the other items right.
+    # The best epoch is the first in which the model gets all validation items right.
     assert hits >= 18, hits
     assert [line["idx"] for line in told] == list(range(24))
 
@@ -104,7 +104,7 @@ def content(path: Path) -> object:
 
 
 def stop_in_evaluation() -> None:
-    """Ask the run to stop when it has answered the first questions of its first evaluation."""
+    """Make the run stop after it has answered the first questions of its first evaluation."""
     answers: Callable[..., Any] = Scoring.predictions
 
     def stop(*arguments: Any) -> Any:
@@ -115,7 +115,7 @@ def stop_in_evaluation() -> None:
 
 
 def kill_at_a_list() -> None:
-    """Cut the power when the first list of a checkpoint is to be written."""
+    """Make the process die when it is about to write the first list of a checkpoint."""
     before_a_file_is_whole(lambda path: kill_minus_nine() if "whole-" in path.name else None)
 
 
@@ -128,7 +128,7 @@ def test_stopped_in_an_evaluation_and_killed_after_the_next(trial: Trial) -> Non
     again = trial.run("--save", run)
     assert "resumes after step 3" in again.output()
     logged = events(run)
-    # The evaluation that the cut run had logged is there twice.
+    # The evaluation that the killed run had logged is there twice.
     assert logged.count(events(run, "evaluation")[0]) == 2
     assert [e for at, e in enumerate(logged) if e not in logged[:at]] == events(trial.once())
     for name in ("best", "predictions.jsonl"):
@@ -148,13 +148,13 @@ def test_a_choice_that_diverges_has_no_best_epoch(trial: Trial) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("task", ["copa", "prompted"])
 def test_ranks_and_micro_batches_change_nothing(trial: Trial, task: str) -> None:
-    """Nor for texts, which are written where no rank has the model."""
+    """Nor do they change texts, which are written while no rank has the whole model."""
     folder = trial.folder / "said"
     for split, number in (("train", 24), ("val", 3), ("test", 3)):
         said = ({"prompt": f"Say {word}.", "answer": f"A {word} it is."} for word in range(number))
         write_jsonl(folder / f"{split}.jsonl", said)
     texts = ("--task", task, "--data", folder, "--max-answer", 6, "--beams", 3)
-    # 24 items in batches of 10: the last one is short, and one rank has more of it.
+    # With 24 items in batches of 10, the last batch is short, and one rank has more of it.
     flags = ("--batch-size", 10, "--dropout", 0, *(texts if task == "prompted" else ()))
     alone = trial.once(*flags, "--micro-batch", 10)
     both = trial.once(*flags, "--micro-batch", 1, *trial.zero(3), world=2)

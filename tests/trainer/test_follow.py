@@ -34,7 +34,7 @@ FLAGS = (
     *("--save-every", "3", "--eval-every", "4", "--log-every", "1", "--keep", "9"),
 )
 COMES = {24: 2, 72: 3}
-"""Manifest numbers by the position at which a run that looks then finds them."""
+"""The number of the manifest that a run finds when it looks at a position."""
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Trial]:
     trial = Trial.on_corpus(folder, "--deepspeed", folder / "zero1.json", *FLAGS)
     yield trial
     for running in trial.started:
-        running.kill()  # a run that waits for text does so forever
+        running.kill()  # otherwise a run that waits for text would wait forever
 
 
 def data_in(trial: Trial, name: str, *, numbers: int = 1) -> Path:
@@ -54,7 +54,7 @@ def data_in(trial: Trial, name: str, *, numbers: int = 1) -> Path:
 
 
 def before_each_look(act: Callable[[int], None]) -> None:
-    """Let something happen just before a run looks at a position."""
+    """Make runs call `act` just before they look for new data at a position."""
     look: Callable[..., None] = follow.DatasetWatcher.poll
 
     def look_at(self: follow.DatasetWatcher, data: RunData, position: int, **more: Any) -> None:
@@ -66,7 +66,7 @@ def before_each_look(act: Callable[[int], None]) -> None:
 
 
 def generations_come(data: Path, comes: dict[int, int], kill_after: int | None = None) -> None:
-    """Let generations come at positions; kill the run after some step."""
+    """Make generations arrive at positions, and kill the run after a step, if given."""
     take: Callable[..., None] = Trainer._take_step
 
     def come(position: int) -> None:
@@ -83,7 +83,7 @@ def generations_come(data: Path, comes: dict[int, int], kill_after: int | None =
 
 
 def switches(run: Path) -> dict[str, int]:
-    """Return the position from which each manifest number is read."""
+    """Return the position from which a run reads each manifest, by number."""
     first: dict[str, int] = {}
     for mix in SamplingPlan.load(run / "run.json").mixes:
         first.setdefault(mix.data[0].rpartition("@")[2], mix.start)
@@ -92,7 +92,7 @@ def switches(run: Path) -> dict[str, int]:
 
 @pytest.fixture(scope="module")
 def undisturbed(trial: Trial) -> Callable[[int], Path]:
-    """Return the folder of a run through three generations, made once for a number of ranks."""
+    """A function that returns the folder of a run, made once, through three generations."""
 
     def run(world: int) -> Path:
         folder, data = trial.folder / f"whole-{world}", trial.folder / f"whole-data-{world}"
@@ -109,7 +109,7 @@ def undisturbed(trial: Trial) -> Callable[[int], Path]:
 def test_killed_twice_is_as_if_it_had_not_been(
     trial: Trial, undisturbed: Callable[[int], Path], world: int
 ) -> None:
-    """Right after a switch before the next checkpoint, and between two others."""
+    """The kills are right after a switch, before the next checkpoint, and between two switches."""
     whole = undisturbed(world)
     assert switches(whole) == {"1": 0, "2": 24, "3": 72}
     run, data = trial.folder / f"killed-{world}", data_in(trial, f"killed-data-{world}")
@@ -123,7 +123,8 @@ def test_killed_twice_is_as_if_it_had_not_been(
 
     kill(4, "the run starts from the beginning")
     kill(7, "the run resumes after step 3")
-    # It looked at 48 and found nothing; what has come meanwhile does not change that.
+    # The run looked at 48 and found nothing; a manifest that has come meanwhile does not change
+    # that.
     grow(data, number=3)
     again = trial.run(*flags, world=world)
     assert "the run resumes after step 6" in again.output()
@@ -136,7 +137,7 @@ def test_killed_twice_is_as_if_it_had_not_been(
 def test_an_earlier_checkpoint_repeats_later_switches(
     trial: Trial, undisturbed: Callable[[int], Path]
 ) -> None:
-    """Removals in a later switch are not yet there when the steps are repeated."""
+    """When the steps are repeated, the removals of a later switch do not apply yet."""
     whole, data = undisturbed(1), trial.folder / "whole-data-1"
     run = Path(shutil.copytree(whole, trial.folder / "back"))
     for step in (9, 12, 14):
@@ -147,14 +148,15 @@ def test_an_earlier_checkpoint_repeats_later_switches(
     again = trial.run("--data", later, "--follow", "--save", run)
     assert "the run resumes after step 6" in again.output()
     assert events(run) == events(whole)
-    # Elsewhere, without the decisions, from a checkpoint whose number of ranks is the same.
+    # In a new folder, without the decisions, the run starts from a checkpoint of the same number of
+    # ranks.
     fork = trial.folder / "fork"
     trial.run("--data", later, "--follow", "--save", fork, "--resume", whole / "step-6")
     assert losses(fork) == losses(whole)[6:]
 
 
 def arrives_on_nodes() -> None:
-    """Let a generation come to node 0 at 24, and to node 1 in part at 24 and whole at 48."""
+    """Make a generation arrive on node 0 at 24, and on node 1 partly at 24, fully at 48."""
     data = Path("data")
     shard, aside = data / "g0002-00" / "web" / "00002.bin", Path("aside.bin")
 
@@ -184,7 +186,7 @@ def overwritten(data: Path) -> None:
 
 
 def too_large(data: Path) -> None:
-    """Let a generation come whose vocabulary is too large for the model."""
+    """Make a generation arrive whose vocabulary is too large for the model."""
     grow(data)
     manifest = read_manifest(data)
     tokenizer = replace(manifest.tokenizer, vocabulary_size=2 * SIZE)
@@ -205,7 +207,7 @@ def change_at(change: Callable[[Path], None], data: Path, position: int) -> None
 def test_data_that_cannot_be_followed_are_left(
     trial: Trial, change: Callable[[Path], None], told: str
 ) -> None:
-    """The run continues with the files that it has, and says so once."""
+    """The run continues with the files that it has, and reports this once."""
     run, data = trial.folder / change.__name__, data_in(trial, f"{change.__name__}-data")
     flags = ("--data", data, "--follow", "--save", run)
     prepare = partial(change_at, change, data, 24)

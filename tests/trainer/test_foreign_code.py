@@ -1,4 +1,4 @@
-"""No file of a run's folder is ever run, whoever wrote it.
+"""No file in a run's folder is ever executed, whoever wrote it.
 
 Guarantee: Resuming runs nothing that is in a run's folder, whoever wrote it.
 """
@@ -23,7 +23,7 @@ from trainer.export.export import export
 pytestmark = pytest.mark.slow
 
 WORLDS = {0: 1, 1: 2, 3: 2}
-"""Ranks of the run whose files are poisoned, by ZeRO stage."""
+"""The number of ranks of the run whose files are poisoned, by ZeRO stage."""
 FLAGS = (
     *("--batch-size", "8", "--max-steps", "2", "--lr", "0.01", "--micro-batch", "4"),
     *("--save-every", "1", "--eval-every", "0", "--log-every", "1", "--keep", "1"),
@@ -41,7 +41,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
 
 
 def start_command(trial: Trial, command: str, run: Path, stage: int, **more: Any) -> Running:
-    """Start what opens a run's folder."""
+    """Start a command that opens a run's folder."""
     world = WORLDS[stage]
     flags: list[object] = [*FLAGS, *trial.zero(stage)]
     if command == "init":
@@ -53,7 +53,7 @@ def start_command(trial: Trial, command: str, run: Path, stage: int, **more: Any
 
 
 def copy(trial: Trial, stage: int, name: str) -> tuple[Path, Path]:
-    """Return a copy of the run of a stage, and a folder that the payload would make."""
+    """Return a copy of a stage's run, and the path of the folder that the payload would make."""
     run = trial.folder / f"copy-{name}"
     shutil.rmtree(run, ignore_errors=True)
     shutil.copytree(trial.folder / f"run-{stage}", run)
@@ -61,7 +61,7 @@ def copy(trial: Trial, stage: int, name: str) -> tuple[Path, Path]:
 
 
 def tensors(stage: int) -> list[str]:
-    """Return the names of the files with tensors of the run of a stage."""
+    """Return the names of the files with tensors in the run of a stage."""
     ranks = range(WORLDS[stage])
     models = ["mp_rank_00_model_states.pt"]
     if stage == 3:

@@ -1,4 +1,4 @@
-"""The scripts of trainer/launch, with a launcher that only prints how it was called."""
+"""Runs the scripts of trainer/launch with a launcher that only prints how it was called."""
 
 import os
 import re
@@ -54,7 +54,7 @@ ALONE = "--nnodes 1 --node-rank 0 --nproc-per-node gpu --master-addr node-a --ma
 @pytest.mark.parametrize(
     ("script", "environment", "printed"),
     [
-        # Time to save: 110 s, or as requested.
+        # The time to save is 110 s by default, or as requested.
         ("torchrun.sh", {"GPUS": "2"}, "110 s: --standalone --nproc-per-node 2 -m"),
         (
             "torchrun.sh",

@@ -1,6 +1,6 @@
-"""The loader in loops of its own and of other people, as docs/loading.md shows it.
+"""The loader in its own loops and in those of other libraries, as in docs/loading.md.
 
-The golden rows `blanks` and `drawn` pin its batches.
+The golden rows `blanks` and `drawn` pin the loader's batches.
 """
 
 import threading
@@ -99,10 +99,10 @@ def test_stateful_data_loader(directory: Path, workers: int) -> None:
 
 
 def test_a_batch_that_placed_shards_do_not_fit(tmp_path: Path) -> None:
-    """It is reported before the shards that a node then lacks."""
+    """The misfit is reported before a shard is found missing on a node."""
     for shard in build(tmp_path).shards("web")[3:]:
         (tmp_path / f"{shard.path}.bin").unlink()
-    # It never needs scatter 3.
+    # This rank never needs scatter 3.
     list(islice(make_loader(tmp_path, scatters=4, batch_size=16, rank=0, world=2), 30))
     with pytest.raises(UserError, match=r"a batch of 18 samples.*16 and 20"):
         make_loader(tmp_path, scatters=4, batch_size=18, rank=0, world=2)
@@ -125,7 +125,7 @@ def test_blanks_that_do_not_fit_the_windows(directory: Path, window: WindowSpec,
 
 
 @pytest.mark.slow
-@pytest.mark.filterwarnings("ignore")  # Lightning warns about everything that it does not know
+@pytest.mark.filterwarnings("ignore")  # Lightning warns about everything that it does not recognise
 def test_lightning(directory: Path, tmp_path: Path) -> None:
     lightning = pytest.importorskip("pytorch_lightning", reason="needs pytorch-lightning")
 
@@ -156,7 +156,7 @@ def test_lightning(directory: Path, tmp_path: Path) -> None:
             enable_model_summary=False,
         )
         model = Model()
-        # With an end, Lightning does not take one batch too many, and little is read ahead.
+        # If `steps` is given, Lightning does not take one batch too many, and little is read ahead.
         loader = make_loader(directory, causal_windows(16), batch_size=8, steps=6)
         trainer.fit(model, loader, ckpt_path=checkpoint)
         return trainer, model

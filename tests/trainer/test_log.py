@@ -19,15 +19,15 @@ def write(folder: Path, *steps: int, after: int = 0) -> None:
 def test_steps_that_come_again_are_not_doubled(tmp_path: Path) -> None:
     write(tmp_path, 1, 2, 3, 4)
     with (tmp_path / NAME).open("a") as file:
-        file.write('{"event": "train", "st')  # the power was cut here
+        file.write('{"event": "train", "st')  # as if the power was cut here
     write(tmp_path, 3, 4, 5, after=2)
     assert [line["step"] for line in read_run_log(tmp_path)] == [1, 2, 3, 4, 5]
-    # Kept lines are as they were, to the last digit of a loss.
+    # Lines that are kept do not change, not even in the last digit of a loss.
     assert (tmp_path / NAME).read_text().splitlines()[0] == json.dumps(
         {"event": "train", "step": 1, "loss": 6.5, "loss/web": 1.0, "lr": 1e-4}
     )
 
-    # Nothing is lost: the events that come again are kept in another file.
+    # Nothing is lost: a second file keeps the events that are repeated.
     again = (tmp_path / f"{NAME}.1").read_text().splitlines()
     assert [json.loads(line)["step"] for line in again] == [3, 4]
 

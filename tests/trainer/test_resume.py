@@ -1,4 +1,4 @@
-"""Real runs of the trainer, killed, stopped and resumed.
+"""Real runs of the trainer are killed, stopped and resumed.
 
 Guarantee: After `kill -9` training continues with the same bits, ZeRO 0 to 3, dropout on.
 """
@@ -52,12 +52,12 @@ def test_killed_and_run_again_is_as_if_it_had_not_been(trial: Trial, stage: int)
     wait_for_step(run, 5, running)
     running.kill()
     assert not (run / "step-9").exists()
-    # On a CPU this changes no kernel, and a checkpoint resumes with and without it.
+    # On a CPU this flag changes no kernel, and a checkpoint resumes with or without the flag.
     again = trial.run(*zero(trial, stage), "--save", run, "--deterministic")
     assert "resumes after step" in again.output()
     assert events(run) == events(whole)
     assert [event["step"] for event in events(run, "train")] == list(range(1, STEPS + 1))
-    # Dropout is on, and it learns: another seed of dropout, or a skipped step, would show.
+    # Dropout is on, and the model learns: a different dropout seed or a skipped step would show.
     assert len(set(losses(run))) == STEPS
     assert losses(run, "validation")[-1] < losses(run, "validation")[0]
 
@@ -83,7 +83,7 @@ def test_whatever_its_json_says_a_resume_is_right_or_refused(trial: Trial, seed:
 
 
 def kill_before_the_list() -> None:
-    """End a process when all files of its checkpoint are on the disk, and their list is not."""
+    """End the process when all files of its checkpoint are on the disk, but their list is not."""
     before_a_file_is_whole(lambda path: kill_minus_nine() if "whole-" in path.name else None)
 
 
@@ -106,7 +106,7 @@ def test_killed_between_the_last_file_and_the_list(trial: Trial, stage: int, res
 
 
 def fill_the_disk(stage: int) -> None:
-    """Let a file of the second checkpoint find no space: of the second rank if it has any."""
+    """Make the disk full for a file of the second checkpoint, one of the second rank if any."""
 
     def fill(path: Path) -> None:
         if path.parent.name == "step-6" and ("pp_rank_1" if stage else "mp_rank") in path.name:
@@ -158,7 +158,7 @@ def test_a_signal_saves_and_leaves(trial: Trial, number: int) -> None:
     run = trial.folder / f"stopped-{number}"
     running = trial.start(*zero(trial, 2), "--save", run, world=2)
     wait_for_step(run, 1, running)
-    running.signal(number, 1)  # one rank gets the signal, all stop
+    running.signal(number, 1)  # one rank gets the signal, and all stop
     assert running.wait().codes() == [128 + number] * 2
     assert running.output().count("stopping: this step is finished") == 1
     last = events(run, "train")[-1]["step"]
@@ -182,12 +182,12 @@ def test_a_damaged_checkpoint_is_left_out(trial: Trial) -> None:
 
 
 def in_folder(trial: Trial, name: str) -> Trial:
-    """Return a trial whose runs start in a separate folder."""
+    """Return a copy of a trial whose runs start in a separate folder."""
     return Trial(trial.folder / name, trial.flags, trial.started)
 
 
 def test_each_node_has_its_part_of_the_shards(trial: Trial) -> None:
-    """One of them is cut off, and comes back; all save into one folder."""
+    """One node is cut off and comes back; all nodes save into one folder."""
     nodes = in_folder(trial, "nodes")
     scattered = (*zero(trial, 1), "--scatters", 4)
     for number in range(2):
@@ -199,7 +199,7 @@ def test_each_node_has_its_part_of_the_shards(trial: Trial) -> None:
     running = nodes.start(*flags, world=2, nodes=True)
     wait_for_step(run, 5, running)
     running.processes[1].kill()
-    assert running.wait().codes()[0] not in (0, None)  # the other notices
+    assert running.wait().codes()[0] not in (0, None)  # the remaining rank notices
     assert not (run / "step-9").exists()
     nodes.run(*flags, world=2, nodes=True)
     assert events(run) == events(trial.once(*scattered, world=2))
@@ -212,7 +212,7 @@ def test_each_node_has_its_part_of_the_shards(trial: Trial) -> None:
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 2)])
 @pytest.mark.parametrize("stage", a_few([3, 0, 1], of_each=3))
 def test_another_number_of_ranks(trial: Trial, stage: int, before: int, after: int) -> None:
-    flags = (*zero(trial, stage), "--dropout", 0)  # masks differ by the rank
+    flags = (*zero(trial, stage), "--dropout", 0)  # dropout masks differ between ranks
     whole = trial.once(*flags)
     run = trial.folder / f"world-{stage}-{before}-{after}"
     trial.run(*flags, "--save", run, "--save-every", 5, "--max-steps", 5, "--decay-steps", STEPS,

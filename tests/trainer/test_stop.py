@@ -23,7 +23,7 @@ def test_signals_are_remembered(number: int, code: int, capsys: pytest.CaptureFi
         assert stop.exit_code() == 0
         assert not stop.is_requested
         signal.raise_signal(number)
-        signal.raise_signal(number)  # launchers send some twice
+        signal.raise_signal(number)  # launchers send some signals twice
         assert stop.exit_code() == code
         assert stop.is_requested
     assert signal.getsignal(number) is before
@@ -31,7 +31,7 @@ def test_signals_are_remembered(number: int, code: int, capsys: pytest.CaptureFi
 
 
 class Closed:
-    """A terminal that is gone."""
+    """A terminal that was closed."""
 
     def write(self, _: str) -> int:
         raise OSError(errno.EIO, "Input/output error")

@@ -1,4 +1,4 @@
-"""Real runs of the trainer: what is learnt does not depend on how the work is split."""
+"""Real runs of the trainer learn the same, however the work is split."""
 
 import json
 import math
@@ -36,7 +36,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
 
 @pytest.fixture(scope="module")
 def made(trial: Trial) -> Callable[..., Path]:
-    """Returns the folder of a run, made once for its flags."""
+    """A function that returns the folder of a run, made once for its flags."""
 
     def run(*flags: object, stage: int = 0, world: int = 1) -> Path:
         return trial.once(*flags, *trial.zero(stage), world=world)
@@ -54,7 +54,7 @@ def figures(run: Path, event: str) -> list[dict[str, Any]]:
 PLAIN, CAUSAL = "--micro-batch 8", "--micro-batch 8 --objective causal"
 DROPPING = "--dropout 0.2 --max-steps 3 --eval-every 0"
 PLACES = ((3, 1), (1, 1), (2, 1), (3, 2), (1, 2), (2, 2))
-"""ZeRO stages, and numbers of ranks."""
+"""Pairs of a ZeRO stage and a number of ranks."""
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ PLACES = ((3, 1), (1, 1), (2, 1), (3, 2), (1, 2), (2, 2))
         (PLAIN, "--micro-batch 1", 0, 1),
         (PLAIN, "--micro-batch 1", 2, 1),
         (PLAIN, "--checkpoint-activations", 0, 1),
-        # A layer that is computed again drops what it dropped before.
+        # A layer that is computed again drops the same values as before.
         (DROPPING, "--checkpoint-activations", 0, 1),
         *a_few([(PLAIN, "--micro-batch 4", *place) for place in PLACES], of_each=3),
     ],
@@ -73,7 +73,7 @@ PLACES = ((3, 1), (1, 1), (2, 1), (3, 2), (1, 2), (2, 2))
 def test_however_the_work_is_split_the_same_is_learnt(
     made: Callable[..., Path], way: tuple[str, str, int, int]
 ) -> None:
-    """Common flags, those of the run that is split, its ZeRO stage and number of ranks."""
+    """A way: the common flags, the flags of the split run, its ZeRO stage and number of ranks."""
     common, flags, stage, world = way
     whole = made(*common.split())
     split = made(*common.split(), *flags.split(), stage=stage, world=world)
@@ -85,7 +85,7 @@ def test_however_the_work_is_split_the_same_is_learnt(
 
 
 def logits_of_three_tokens() -> None:
-    """Make ranks with different numbers of targets compute different numbers of chunks."""
+    """Limit chunks to three tokens, so that ranks need different numbers of chunks."""
     vars(model)["CHUNK_LOGITS"] = 3 * SHAPE["vocab_size"]
 
 
@@ -110,7 +110,7 @@ def test_steps_six_to_eight_are_traced(trial: Trial) -> None:
     trial.run("--profile", "--max-steps", 17, "--eval-every", 0, "--save", run)
     events = json.loads((run / "profile" / "rank-00000.json").read_text())["traceEvents"]
     steps = {event["name"] for event in events if "ProfilerStep#" in event["name"]}
-    assert steps == {f"ProfilerStep#{number}" for number in (5, 6, 7)}  # counted from 0
+    assert steps == {f"ProfilerStep#{number}" for number in (5, 6, 7)}  # steps count from 0
 
 
 def test_deepspeeds_monitors_get_the_figures(trial: Trial) -> None:
@@ -171,7 +171,7 @@ LOSS, GRADIENTS = "the loss is inf", "a gradient is NaN or infinite"
 
 
 def break_steps(what: str, steps: Collection[int]) -> None:
-    """Make the loss of training steps infinite, with finite gradients, or the gradients NaN."""
+    """Make training steps give an infinite loss with finite gradients, or NaN gradients."""
     plain, calls = loss_sums, count(1)
 
     def broken(hidden: torch.Tensor, *args: Any, **more: Any) -> LossSums:
@@ -205,12 +205,12 @@ def test_a_step_that_is_not_finite_is_skipped(
     assert ["skipped 1" in line for line in shown] == is_third
     assert lines[-1]["bad_losses"] == 1
     assert [line["samples"] for line in lines] == [8 * n for n in range(1, 7)]
-    # Nothing was learnt from it, but something from the next.
+    # The model learned nothing from step 2, but something from step 3.
     assert validation[2] == validation[1] != validation[3]
     assert np.isfinite(validation).all()
     usual = losses(made("--micro-batch", 8))
     assert losses(run)[:2] == pytest.approx(usual[:2], abs=1e-5)
-    if what == GRADIENTS:  # none of the steps from the third on is applied, and the run gives up
+    if what == GRADIENTS:  # no step from the third on is applied, and the run gives up
         more = (*flags, "--save", run.with_suffix(".2"), "--max-bad-losses", 3)
         never = partial(break_steps, what, range(3, 9))
         output = trial.run(*more, prepare=never, world=world, code=2).output()
@@ -245,7 +245,7 @@ def test_launchers(trial: Trial, made: Callable[..., Path], launcher: list[str])
     run = trial.folder / f"by-{launcher[1]}"
     module = ["trainer.train"] if launcher[-1] == "--module" else ["-m", "trainer.train"]
     flags = [*trial.flags, "--micro-batch", "4", "--save", str(run)]
-    # The launcher of the environment that the tests run in must start that environment's Python.
+    # The launcher in the environment of the tests must start that environment's Python.
     done = python(*launcher, *module, *flags, at=ROOT)
     assert done.returncode == 0, done.stdout + done.stderr
     assert losses(run) == losses(made("--micro-batch", 4, world=2))

@@ -1,4 +1,4 @@
-"""GLM windows for tests of blanks."""
+"""Makes GLM windows for tests of blanks."""
 
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -16,26 +16,26 @@ from trainer.blanks.objective import BlankInfilling, BlankOptions
 EOS, CLS, MASK, SMASK, GMASK, SOP, EOP, DBLOCK = 0, 1, 2, 3, 4, 5, 6, 7
 SIZE = 1000
 ENDS = range(8, 16)
-"""Tokens that end a sentence."""
+"""The tokens that end a sentence."""
 SENTENCE_ENDS: NDArray[np.bool_] = np.isin(np.arange(SIZE), ENDS)
 PLAIN = BlankOptions(short_seq_prob=0, block_mask_prob=0)
-"""Every objective, and nothing that changes the text."""
+"""Options with every objective, but without those that change the text."""
 
 
 class Document(NamedTuple):
-    """A piece of a window."""
+    """A document, or a part of one, in a window."""
 
     length: int
-    """Tokens, its eos among them."""
+    """The number of tokens, including the eos."""
     prompt: int = 0
     is_open: bool = False
-    """It continues after the window, and so has no eos here."""
+    """Whether the document continues after the window, so that its eos is not in the window."""
 
 
 def windows(
     rows: Sequence[Sequence[Document]], *, num_cls: int = 2, every: int = 9, seed: int = 0
 ) -> Batch:
-    """Return windows of random text; about one token in `every` ends a sentence."""
+    """Return windows of random text in which about one token in `every` ends a sentence."""
     lengths = [sum(d.length for d in row) + min(len(row), num_cls) for row in rows]
     width = max(1, -(-max(lengths, default=0) // 64)) * 64
     tokens = np.zeros((len(rows), width), np.int64)
@@ -69,7 +69,7 @@ def windows(
 
 @st.composite
 def batches(draw: st.DrawFn, *, positions: int = 128) -> Batch:
-    """Windows of any shape: empty, of one document, of many short ones, with prompts."""
+    """Draw windows of any shape: empty, of one document, of many short ones, or with prompts."""
     rows = []
     for _ in range(draw(st.integers(1, 5))):
         room = draw(st.integers(0, positions - 2))
@@ -86,21 +86,21 @@ def batches(draw: st.DrawFn, *, positions: int = 128) -> Batch:
 
 
 def keys_of(number: int, *, first: int = 0) -> Words:
-    """Return different keys."""
+    """Return a number of different keys."""
     return np.arange(first, first + number, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
 
 
 def maker(
     options: BlankOptions = PLAIN, *, positions: int = 128, isolate: bool = False
 ) -> BlankInfilling:
-    """Return a maker of blanks."""
+    """Return an object that makes blanks with these options."""
     return BlankInfilling(
         SPECIAL, options, max_positions=positions, sentence_ends=SENTENCE_ENDS, isolate=isolate
     )
 
 
 def make(batch: Batch, options: BlankOptions = PLAIN, **more: Any) -> GlmBatch:
-    """Return the rows of a batch, its keys from `first` on."""
+    """Return the rows of a batch, with keys that count up from `first`."""
     first = more.pop("first", 0)
     number = len(batch.lengths)
     return maker(options, **more)(batch, keys_of(number, first=first), sources=np.arange(number))

@@ -73,7 +73,7 @@ class Cook(Command):
     side: tuple[str, ...] = option((), "what beside it", action="append", flag="--with")
 
     def run(self) -> int:
-        """Say it."""
+        """Print the dish."""
         print_lines([str(self)])
         return self.minutes
 

@@ -1,4 +1,4 @@
-"""The completion of a real bash."""
+"""Tests the completion in a real bash."""
 
 import subprocess
 import sys
@@ -38,7 +38,8 @@ OFFERS = {
     "corpusmill train --sample": {"--sample-every"},
     "corpusmill generate wu": {"wudao-dataset"},
 }
-"""Words that are offered at the end of a line, at least; at the end of a word, these alone."""
+"""The minimum words to offer at the end of a line; at the end of a word, exactly the words to
+offer."""
 
 
 def completed(script: Path, folder: Path, *lines: str) -> list[set[str]]:

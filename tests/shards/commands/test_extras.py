@@ -1,4 +1,4 @@
-"""A missing extra is reported with the command that installs it; other errors stay visible."""
+"""A missing extra is reported with the command that installs it; all other errors show."""
 
 import configparser
 import importlib
@@ -15,13 +15,13 @@ from tests.python import ROOT, python
 
 
 def hide(monkeypatch: pytest.MonkeyPatch, *modules: str) -> None:
-    """Let modules be as if they were not installed."""
+    """Make modules appear not to be installed."""
     for module in modules:
         monkeypatch.setitem(sys.modules, module, None)
 
 
 def without(folder: Path, *modules: str) -> str:
-    """Return the PYTHONPATH of a Python in which modules are not installed."""
+    """Return a PYTHONPATH with which Python finds some modules not installed."""
     hidden = f"import sys\nsys.modules.update(dict.fromkeys({modules!r}))\n"
     (folder / "sitecustomize.py").write_text(hidden)
     return f"{folder}:{ROOT}"
@@ -87,7 +87,7 @@ def _as_installed(extras: configparser.SectionProxy) -> list[str]:
     [
         ModuleNotFoundError("No module named 'json.x'", name="json.x"),
         ModuleNotFoundError("No module named 'zstandard.backend_c'", name="zstandard.backend_c"),
-        ModuleNotFoundError("No module named 'orjson'", name="orjson"),  # it is there
+        ModuleNotFoundError("No module named 'orjson'", name="orjson"),  # orjson is installed
         ModuleNotFoundError("No module named 'mine'", name="mine"),
         ModuleNotFoundError("No module named 'hypothesis'", name="hypothesis"),
         ModuleNotFoundError("mine"),

@@ -37,7 +37,7 @@ ROOT = Path(__file__).parents[3]
         ("\ud83d \udce9t\udce9", "‹U+D83D› \\xe9t\\xe9"),
         ("a\U000e0041\U000e007f\U000e0080", "a‹U+E0041›‹U+E007F›\U000e0080"),
         ("中文 ｆｕｌｌ é e\u0301 😀 Ω ไทย", "中文 ｆｕｌｌ é e\u0301 😀 Ω ไทย"),
-        # Characters that scripts and emoji need stay.
+        # Characters that scripts and emoji need are kept.
         ("👩🏽\u200d🚀 ❤\ufe0f\u200d🔥 می\u200cخواهم 葛\U000e0100",) * 2,
         ("\u061c\u200b\u061c", "‹U+061C›‹U+200B›‹U+061C›"),
     ],
@@ -51,7 +51,7 @@ OF_SCRIPTS = {"\u200c", "\u200d"}
 
 
 def is_hidden(character: str) -> bool:
-    """Whether Unicode says that a character is a control, a separator or no character."""
+    """Return whether Unicode classifies a character as a control, a separator or unassigned."""
     kind = unicodedata.category(character)
     has_glyph = "NUMBER" in (name := unicodedata.name(character, "")) or name.startswith(
         ("ARABIC", "SYRIAC", "KAITHI", "EGYPTIAN")
@@ -134,7 +134,7 @@ WINGS = ("pipelines", "shards", "trainer")
 WRITES = re.compile(
     r"\w+\.(?:print_exc|print_exception|basicConfig|StreamHandler|warn)\(|sys\.std\w+\.write"
 )
-"""Besides `print`, which the lint rule T20 finds."""
+"""Calls that write to the terminal, besides `print`, which lint rule T20 finds."""
 
 
 def test_nothing_else_writes_to_the_terminal() -> None:

@@ -17,7 +17,7 @@ FIRST, SECOND, LAST = (
 
 
 class Clock:
-    """Time that passes only when a test lets it."""
+    """A clock whose time passes only when a test advances it."""
 
     now = 1000.0
 
@@ -38,7 +38,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def copied(clock: Clock, *, seconds: float) -> list[str]:
-    """Return the names of three files that were copied, each in some seconds."""
+    """Copy three files, each in some seconds, and return the files' names."""
     sizes = {"a": 40_000_000, "b": 30_000_000, "c": 30_000_000}
     files = [(name, SimpleNamespace(bytes=size)) for name, size in sizes.items()]
     names = []
@@ -56,7 +56,7 @@ def copied(clock: Clock, *, seconds: float) -> list[str]:
         (Terminal(), 10, f"\r\033[K{FIRST}\r\033[Kb is odd\n\r\033[K{SECOND}\r\033[K{LAST}"
          f"\r\033[K{LAST}\n"),
         (io.StringIO(), 10, f"{FIRST}\nb is odd\n{SECOND}\n{LAST}\n"),
-        (Terminal(), 0.3, "b is odd\n"),  # short work shows nothing
+        (Terminal(), 0.3, "b is odd\n"),  # short work shows no progress
         (io.StringIO(), 3, "b is odd\n"),
     ],
 )  # fmt: skip
@@ -67,7 +67,7 @@ def test_files_are_counted(
     clock: Clock,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Any output meanwhile replaces the line."""
+    """Any output during the work replaces the line of progress."""
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(sys, "stdout", stream)
     assert copied(clock, seconds=seconds) == ["a", "b", "c"]

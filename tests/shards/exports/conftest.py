@@ -13,6 +13,6 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The same without prompts, in int32, with nothing removed."""
+    """A dataset like `world` but without prompts, with int32 tokens and no removals."""
     directory = tmp_path_factory.mktemp("plain") / "dataset"
     return build(directory, dtype="<i4", prompts=False, removed=False)

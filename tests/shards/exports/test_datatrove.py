@@ -14,7 +14,7 @@ from tests.shards.library import EOS
 def theirs(
     folder: Path, name: str, documents: Sequence[Document], *, size: int
 ) -> dict[str, bytes]:
-    """The files that datatrove writes of a shard, and those that were in the folder before."""
+    """Return the files that datatrove writes for a shard, and all files already in the folder."""
     written = TokenizedFile(
         str(folder),
         name,

@@ -35,7 +35,7 @@ int main(int argc, char *argv[]) {
 
 
 def read(path: Path) -> list[int]:
-    """The tokens of a file, after a look at its header."""
+    """Return the tokens of a file after checking the header."""
     content = path.read_bytes()
     header = np.frombuffer(content, "<i4", 256)
     tokens = np.frombuffer(content, "<u2", offset=1024)
@@ -46,7 +46,7 @@ def read(path: Path) -> list[int]:
 
 @pytest.fixture(scope="module")
 def reader(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """llm.c's own data loader, in a program that prints what it reads."""
+    """A program that prints the tokens that llm.c's own data loader reads."""
     compiler = shutil.which("cc") or shutil.which("gcc") or shutil.which("clang")
     if not READER.is_dir():
         pytest.skip("llm.c's data loader is not at ../shared/data/readers/llm.c")
@@ -72,7 +72,7 @@ def test_llm_c_reads_it(world: Path, tmp_path: Path, reader: Path, limit: int, l
             [reader, pattern, str(size)], capture_output=True, text=True, check=True
         )
         head, *lines = done.stdout.splitlines()
-        # A document begins with the token that ours end with.
+        # In llm.c, a document begins with the token with which our documents end.
         wanted = [
             token
             for _, documents in leaving(world, split)

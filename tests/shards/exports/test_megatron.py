@@ -21,7 +21,7 @@ def test_nothing_to_train_on(tmp_path: Path) -> None:
 
 
 class Tokenizer:
-    """The parts of a tokenizer that Megatron's dataset uses."""
+    """The tokenizer attributes and methods that Megatron's dataset uses."""
 
     eod = pad = EOS
     vocab_size = 384
@@ -30,9 +30,9 @@ class Tokenizer:
 
 @pytest.fixture
 def core() -> Iterator[Any]:
-    """Megatron's modules, by their names in megatron.core.datasets."""
+    """Megatron's modules by their names in megatron.core.datasets."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # it warns about libraries that it does not find
+        warnings.simplefilter("ignore")  # Megatron warns about libraries that it does not find
         pytest.importorskip(
             "megatron.core.datasets.gpt_dataset",
             reason="megatron-core is not installed (pip install corpusmill[test])",
@@ -59,7 +59,7 @@ def test_megatron_blends_the_shards_as_they_weigh(dataset: Path, core: Any) -> N
     builder = core("blended_megatron_dataset_builder").BlendedMegatronDatasetBuilder
     train, valid, _ = builder(gpt.GPTDataset, [188, 4, 0], lambda: True, config).build()
     drawn = Counter(int(number) for number in train.dataset_index[:188])
-    # Of 188 samples 0.25 x 22 / 47 are of the first shard of wudao, and so on.
+    # Of 188 samples, 0.25 x 22 / 47 come from the first shard of wudao, and so on.
     assert [drawn[number] for number in range(4)] == pytest.approx([22, 10, 15, 141], abs=1)
     pile = [i for i in range(188) if train.dataset_index[i] == 3]
     assert {*b"onetw", EOS} >= {token for i in pile for token in train[i]["tokens"].tolist()}

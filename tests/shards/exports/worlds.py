@@ -1,4 +1,4 @@
-"""The library as a dataset to export, and what has to leave it."""
+"""The library as a dataset to export, and the documents that the export must contain."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,19 +14,19 @@ REMOVED = (
     *(f"books/00000:{row}" for row in range(12)),
     *("news/00000:2", "news/00003:0", "news/00003:11", "news/validation-00000:1"),
 )
-"""Rows of the first generation: one shard loses all it has."""
+"""Rows of the first generation that are removed: all rows of one shard, and a few of others."""
 
 
 @dataclass(frozen=True)
 class Document:
-    """A document that leaves."""
+    """A document that the export must contain."""
 
     tokens: Sequence[int]
     prompt: int
 
 
 def build(directory: Path, *, dtype: str = "<u2", prompts: bool, removed: bool) -> Path:
-    """Write a dataset."""
+    """Write the dataset, and return its path."""
     library.build(directory, dtype=dtype, prompts=prompts)
     if removed:
         take_down(directory, *(f"{FIRST}/{row}" for row in REMOVED))
@@ -34,7 +34,7 @@ def build(directory: Path, *, dtype: str = "<u2", prompts: bool, removed: bool) 
 
 
 def leaving(directory: Path, split: str) -> Iterator[tuple[str, list[Document]]]:
-    """Yield the source of each shard that has documents to export, and these."""
+    """Yield, for each shard that has documents to export, its source and these documents."""
     dataset = Dataset.open(directory)
     for entry in dataset.manifest.shards(split=split):
         shard = dataset.shard(entry)
@@ -48,5 +48,5 @@ def leaving(directory: Path, split: str) -> Iterator[tuple[str, list[Document]]]
 
 
 def export(directory: Path, to: str, output: Path, *flags: str) -> int:
-    """Run the command, and return its exit code."""
+    """Run the export command, and return the exit code."""
     return main(["export", str(directory), "--to", to, "--output", str(output), *flags])

@@ -22,7 +22,7 @@ def test_a_generation_without_documents(grown: Path) -> None:
     first, *rest = manifest.generations
     empty = {"wudao": SourceEntry(shards=(), validation=())}
     nothing = replace(first, name="g0000-0", sources=empty, audit=(), rejects=(), dropped=())
-    for others in ([first], rest):  # nothing next to something
+    for others in ([first], rest):  # an empty generation and one with documents
         write_manifest(grown, replace(manifest, generations=(nothing, *others), removals=()))
         before = [one.key for one in PlainDataset(grown).stored()]
         assert main(["compact", str(grown)]) == 0
@@ -36,7 +36,7 @@ def test_a_generation_without_documents(grown: Path) -> None:
 def test_what_could_not_be_read_of_an_erased_record_goes(
     grown: Path, original: Grown, tmp_path: Path
 ) -> None:
-    """A file was changed: where a removed document was, there is a record without a text."""
+    """A file was changed, so that a removed document's record no longer has a text."""
     folder = Path(shutil.copytree(original.input, tmp_path / "in"))
     pages = json.loads((folder / "part-1.json").read_bytes())
     pages[5]["contenT"] = pages[5].pop("content")
@@ -66,7 +66,7 @@ def test_the_same_crawl_brings_nothing_back(
     before = [one.key for one in PlainDataset(grown).stored()]
     folder = tmp_path / "in"
     shutil.copytree(original.input, folder)
-    (folder / "part-3.json").unlink()  # the one that the dataset has not seen
+    (folder / "part-3.json").unlink()  # the file that the dataset has not read
     for number in (1, 2):
         shutil.copy(folder / f"part-{number}.json", folder / f"part-{number + 7}.json")
     command = ["--input", str(folder), "--output", str(grown), "--append", *FLAGS]
@@ -77,7 +77,7 @@ def test_the_same_crawl_brings_nothing_back(
 def test_an_erased_text_that_comes_again_is_in_no_file(
     grown: Path, original: Grown, tmp_path: Path
 ) -> None:
-    """A crawl has it three times, and a text that the dataset has."""
+    """A crawl has the erased text three times, and a text that the dataset has."""
     pages = json.loads((original.input / "part-1.json").read_bytes())
     erased, known = pages[5], pages[6]
     marker = erased["content"][:40]
@@ -100,7 +100,7 @@ def test_an_erased_text_that_comes_again_is_in_no_file(
 
 
 def _holders(dataset: Path, marker: str) -> Iterator[Path]:
-    """Yield the files that hold a text, also those that pack it."""
+    """Yield the files that contain a text, also inside compressed tables."""
     for path in sorted(dataset.rglob("*")):
         if path.suffix == ".parquet":
             held = str(parquet.read_table(path).to_pydict())

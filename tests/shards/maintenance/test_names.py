@@ -11,7 +11,7 @@ from tests.shards.library import EOS, FIRST
 
 
 def found(directory: Path, names: DocumentQuery) -> dict[str, list[str]]:
-    """The documents of each name as SHARD:ROW."""
+    """Return the documents that each name finds, as SHARD:ROW."""
     dataset = Dataset.open(directory)
     entries = [
         entry for split in (TRAIN, VALIDATION) for entry in dataset.manifest.shards(split=split)

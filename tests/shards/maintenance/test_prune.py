@@ -85,7 +85,7 @@ def test_work_behind_a_url(remote: RemotePath) -> None:
 def test_what_a_manifest_named_lately_is_left(grown: Path) -> None:
     folders = [grown / each.name for each in read_manifest(grown).generations]
     for folder in folders:
-        os.utime(folder, (0, 0))  # they were made long ago, and are replaced now
+        os.utime(folder, (0, 0))  # the files were made long ago, but are replaced now
     assert main(["compact", str(grown)]) == 0
     assert main(["prune", str(grown)]) == 0
     assert all(folder.exists() for folder in folders)

@@ -37,7 +37,7 @@ def read(given_shard: Shard, number: int, spec: WindowSpec, phase: int = 0) -> W
 
 
 def one_by_one(whole: Shard, number: int, spec: WindowSpec, phase: int) -> dict[str, list[int]]:
-    """A window token by token, from its begin and end."""
+    """Return a window, read one token after another between its begin and its end."""
     begin, end = window_span(whole, number, spec=spec, vocabulary=VOCABULARY, phase=phase)
     size = len(whole.tokens)
     row_of = np.repeat(np.arange(len(whole)), whole.lengths)
@@ -120,7 +120,7 @@ ANYWHERE = st.integers(-3, 400) | st.integers(-(2**63), 2**63 - 1)
 
 
 def errors_of(damaged: Shard, whole: Shard, spec: WindowSpec, phase: int) -> list[str]:
-    """Return the errors of all windows; those without one must be what they were."""
+    """Return the errors of all windows, checking that a window without an error is unchanged."""
     errors = []
     for i in range(num_windows(whole.entry.tokens, spec.stride)):
         try:
@@ -134,7 +134,7 @@ def errors_of(damaged: Shard, whole: Shard, spec: WindowSpec, phase: int) -> lis
 
 
 def changed(whole: Shard, name: str, row: int, value: int) -> Shard:
-    """Return a shard with another number in one column of a document."""
+    """Return a shard in which one column of a document has a different number."""
     if name == "offset":
         offsets = whole.offsets.copy()
         offsets[row] = value

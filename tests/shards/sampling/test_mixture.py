@@ -11,7 +11,8 @@ from tests.shards.conftest import TEXTS, build
 
 PILE, WUDAO = "3f9c12ab/pile", "3f9c12ab/wudao"
 STRIDE = 4
-"""Windows of 4 tokens: pile has 2; wudao's shards of 22, 0, 10, 15 tokens have 6 + 0 + 3 + 4."""
+"""Windows have 4 tokens: pile has 2 windows; wudao's shards of 22, 0, 10, 15 tokens have 6 + 0 + 3
++ 4."""
 
 
 def weights(*data: str) -> dict[str, float]:
@@ -59,7 +60,7 @@ def test_a_path_for_every_folder(
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        # Without weights every window weighs the same; a weight is spread over windows.
+        # If there are no weights, every window weighs the same; a weight is divided among windows.
         (["{}"], {PILE: 2, WUDAO: 13}),
         (["{}:pile", "{}:wudao"], {PILE: 2, WUDAO: 13}),
         (["{}=3"], {PILE: 3 * 2 / 15, WUDAO: 3 * 13 / 15}),
@@ -73,7 +74,7 @@ def test_weights_of_streams(pristine: Path, data: list[str], expected: dict[str,
 
 @pytest.fixture
 def grown(tmp_path: Path) -> Path:
-    """A dataset whose manifest 2 added a second generation of the pile."""
+    """A dataset to which manifest 2 added a second generation of the source pile."""
     build(tmp_path, {**TEXTS, "g0002-aa/pile/00000": ["three"]})
     return tmp_path
 

@@ -19,7 +19,8 @@ Make = Callable[..., Stream]
 Row = tuple[int, ...]
 
 WINDOW = causal_windows(10)
-# "wide" is in scatters; the others are common: too few shards, or too many empty ones.
+# The stream "wide" is in scatters; the others are common, because they have too few shards, or too
+# many empty ones.
 TOKENS: dict[str, Sequence[int]] = {
     "wide": [95, 40, 3, 71, 0, 33, 120, 8],
     "narrow": [57, 21],
@@ -39,7 +40,7 @@ def make_sampler(streams: Sequence[Stream], **options: Any) -> Sampler:
 
 
 def rows(sampler: Sampler, positions: NDArray[np.int64] | range) -> list[Row]:
-    """Return stream, epoch, shard, window, phase, key of each position."""
+    """Return the stream, epoch, shard, window, phase and key of each position."""
     drawn = sampler.draw(positions)
     names = ("stream", "epoch", "shard", "window", "phase", "key")
     columns = [getattr(drawn, name) for name in names]
@@ -47,7 +48,7 @@ def rows(sampler: Sampler, positions: NDArray[np.int64] | range) -> list[Row]:
 
 
 def test_every_window_once_an_epoch(streams: list[Stream]) -> None:
-    """Nothing is lost and nothing comes twice, in each epoch, stream and scatter."""
+    """No window is missing or occurs twice in any epoch, stream and scatter."""
     sampler = make_sampler(streams)
     seen: dict[Row, Counter[Row]] = {}
     drawn = sampler.draw(range(5000))
@@ -80,7 +81,7 @@ def test_every_window_once_an_epoch(streams: list[Stream]) -> None:
 def test_worlds_batches_and_interruptions_change_nothing(
     streams: list[Stream], data: st.DataObject
 ) -> None:
-    """The set of every global batch is the same, however it is dealt, sized and resumed."""
+    """Global batches have the same windows on any number of ranks, at any size, after any stop."""
     scatters = data.draw(st.sampled_from([1, 2, 4, 8]))
     start = data.draw(st.integers(0, 10**9))
     sampler = make_sampler(streams, num_scatters=scatters)

@@ -20,7 +20,7 @@ from shards.sampling.scatter import check_layout, rank_slots, scatters_of_node, 
 def test_every_slot_goes_to_one_rank(
     world: int, scatters: int, times: int, position: int, fits: bool
 ) -> None:
-    """And where the batch fits the scatters, from any position, each rank has few of these."""
+    """If the batch fits the scatters, each rank also needs few scatters, from any position."""
     batch = (math.lcm(world, scatters) if fits else world) * times
     dealt = [
         rank_slots(batch, scatters, world=world, rank=rank, position=position)

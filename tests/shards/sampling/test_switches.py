@@ -38,7 +38,7 @@ def original(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def data(original: Path, tmp_path: Path) -> Path:
-    """A dataset with four generations, the third of which has a single shard."""
+    """A dataset with four generations, the third of which has only one shard."""
     return Path(shutil.copytree(original, tmp_path / "data"))
 
 
@@ -51,7 +51,7 @@ def run_on(*data: str, scatters: int = 1) -> SamplingPlan:
 
 
 def drawn(run: SamplingPlan, end: int) -> list[tuple[str, int, int, int]]:
-    """Return stream, shard, window and epoch at each position."""
+    """Return the stream, shard, window and epoch at each position."""
     sampler = run.sampler()
     windows = sampler.draw(range(end))
     columns = (windows.stream, windows.shard, windows.window, windows.epoch)
@@ -60,7 +60,7 @@ def drawn(run: SamplingPlan, end: int) -> list[tuple[str, int, int, int]]:
 
 
 def followed(run: SamplingPlan, data: Path, *positions: int) -> SamplingPlan:
-    """Return the run with a switch to the next manifest at each position."""
+    """Return the plan after a switch to the next manifest at each of these positions."""
     for number, position in enumerate(positions, start=2):
         run = switch_version(run, position, numbers={str(data): number})
     return run
@@ -76,7 +76,7 @@ def test_before_a_switch_nothing_changes(data: Path, scatters: int) -> None:
         earlier = before_later_switches(runs[-1], position - 1)
         assert drawn(earlier, position) == drawn(runs[-2], position)
         assert earlier.mixes == runs[-2].mixes[: len(earlier.mixes)]
-    # Older streams continue where they were: each is read in the order that it has alone.
+    # Older streams continue where they were, so each is read in the order that it would have alone.
     for stream in ("00000000/web", "00000000/notes"):
         alone = [window for window in drawn(runs[0], 60) if window[0] == stream]
         grown = [window for window in drawn(runs[-1], 200) if window[0] == stream]
@@ -111,7 +111,7 @@ def test_a_generation_of_one_shard_is_common_to_all_nodes(data: Path, tmp_path: 
         list(place.place(Dataset.open(f"{data}@{number}"), share, to=tmp_path / "disk"))
     placed = place.place(Dataset.open(f"{data}@4"), share, to=tmp_path / "disk")
     copied = {path.partition("/")[0] for path, _, is_copied in placed if is_copied}
-    assert copied == {"g0004-00"}  # again, and only what is new
+    assert copied == {"g0004-00"}  # copied again, but only the new generation
     check_files_present(Dataset.open(f"{tmp_path / 'disk'}@3"), share)
     names = {path.name for path in (tmp_path / "disk" / "g0003-00" / "web").glob("*.bin")}
     assert names == {"00000.bin", "validation-00000.bin"}
@@ -119,7 +119,7 @@ def test_a_generation_of_one_shard_is_common_to_all_nodes(data: Path, tmp_path: 
 
 @pytest.mark.parametrize("position", [0, 1, 37, 100, 137])
 def test_a_removal_changes_no_draw(data: Path, position: int) -> None:
-    """Also in the middle of a planned stage, whose windows are then still read exactly once."""
+    """The removal may also be in the middle of a planned stage, which still reads all once."""
     remove(data, [("web", "train", 0, 3)], number=5)
     remove(data, [("web", "train", 0, 4)], number=6)
     run = switch_version(run_on(f"{data}@3"), 0, numbers={str(data): 4})
@@ -134,7 +134,7 @@ def test_a_removal_changes_no_draw(data: Path, position: int) -> None:
 
 
 def test_a_trace_opens_a_dataset_once_for_all_switches(data: Path) -> None:
-    """A run may have hundreds of switches, and each open dataset costs a descriptor."""
+    """A run may have hundreds of switches, and each open dataset uses a file descriptor."""
     descriptors = Path("/proc/self/fd")
     run = run_on(f"{data}@1")
     for position in range(2, 24, 2):
@@ -155,7 +155,7 @@ def test_a_run_is_resumed_at_the_numbers_that_it_had(data: Path, tmp_path: Path)
     assert resolve_versions(given).mixes[0].data == (f"{data}@4=1",)
     saved = replace(given, mixes=(Blend(start=0, data=(f"{data}@2=1",)),))
     assert resume_plan(given, saved) == saved
-    # The folder may be another; what the user gives explicitly counts.
+    # The dataset may have moved, but a number that the user gives explicitly counts.
     moved = Path((tmp_path / "moved").resolve())
     data.rename(moved)
     there = replace(given, mixes=(Blend(start=0, data=(f"{moved}=1",)),))

@@ -32,7 +32,7 @@ def everything(*streams: int) -> list[StreamGroup]:
 def planned(
     streams: Sequence[Stream], stages: Sequence[MixtureStage], *, start: int, **options: Any
 ) -> list[MixtureStage]:
-    """Return the stages before a position, and from there on those that draw all unseen windows."""
+    """Return the stages before a position, then those that draw all windows not yet seen."""
     earlier = [stage for stage in stages if stage.start < start]
     equal = MixtureStage(start=0, weights=dict.fromkeys([stream.name for stream in streams], 1))
     sampler = sampler_of(streams, earlier or [equal], **options)
@@ -55,7 +55,7 @@ def drawn_windows(sampler: Sampler, end: int) -> Counter[tuple[int, ...]]:
 def test_all_text_is_seen_once_before_any_is_repeated(
     make_stream: Make, sizes: list[int], switches: list[float]
 ) -> None:
-    """Generations come at any position of the epoch; its end comes after exactly all windows."""
+    """Generations arrive at any position of an epoch, which ends after exactly all windows."""
     streams = [make_stream(f"g{i}", [size]) for i, size in enumerate(sizes)]
     there = 1
     stages = planned(streams[:1], (), start=0)
@@ -78,7 +78,7 @@ def test_all_text_is_seen_once_before_any_is_repeated(
 
 @pytest.mark.parametrize("num_scatters", [1, 2, 4])
 def test_scatters_and_a_common_generation(make_stream: Make, num_scatters: int) -> None:
-    """All is seen at the end; what is seen twice is what the scatters' sizes differ by."""
+    """All windows are seen; the few that are seen twice fill up the smaller scatters."""
     streams = [
         make_stream("wide", [400, 403, 390, 407]),
         make_stream("common", [37]),

@@ -61,5 +61,5 @@ def test_every_sentence_end_cuts(mark: str) -> None:
 
 def test_the_vocabulary_of_a_dataset(pristine: Path) -> None:
     vocabulary = WindowVocabulary.of(Dataset.open(pristine))
-    assert (vocabulary.cls, vocabulary.pad) == (256, 256)  # it has neither: eos serves
+    assert (vocabulary.cls, vocabulary.pad) == (256, 256)  # it has neither, so eos replaces both
     assert np.flatnonzero(vocabulary.sentence_end).tolist() == sorted(b".?!;:\n")

@@ -42,7 +42,7 @@ def file_of(table: pa.Table) -> np.ndarray:
 
 
 def test_any_flipped_bit_is_told_or_harmless() -> None:
-    """Whatever can be read after it, can be shown: nothing of it lies outside the file."""
+    """All values that can be read after the flip are inside the file and can be shown."""
     content, told = file_of(TABLE), list[str]()
     rng = np.random.default_rng(1)
     for place in range(content.size):
@@ -69,7 +69,7 @@ def test_bytes_that_are_no_text_lie_in_their_file() -> None:
     [
         (ValueError("odd\nlines"), DamageError, r"some\.arrow is not a list, .*odd lines"),
         (KeyError("odd lines"), DamageError, r"some\.arrow is not a list, .*odd lines"),
-        # Refusals of the disk, and lack of memory, are not damage.
+        # Refusals of the disk and a lack of memory are not damage.
         (OSError(errno.EMFILE, "x"), UserError, os.strerror(errno.EMFILE)),
         (OSError(errno.ESTALE, "x"), UserError, os.strerror(errno.ESTALE)),
         (MemoryError("all"), MemoryError, "all"),

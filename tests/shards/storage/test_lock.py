@@ -1,4 +1,4 @@
-"""A folder is held by one process, or by several that share it: on a disk, and behind a URL."""
+"""One process locks a folder, or several share it: on a disk, and behind a URL."""
 
 import json
 import os
@@ -28,7 +28,7 @@ with lock_dir((RemotePath if "://" in sys.argv[1] else Path)(sys.argv[1])):
 
 
 def holding(folder: AnyPath) -> subprocess.Popen[str]:
-    """Start a process that holds a folder."""
+    """Start a process that holds a folder's lock, and return the process."""
     process = subprocess.Popen(
         [sys.executable, "-c", HOLD, str(folder)],
         stdin=subprocess.PIPE,
@@ -47,7 +47,7 @@ def _settled_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def held(folder: AnyPath) -> list[str]:
-    """The holders whose files are there; of a folder on a disk none can be seen."""
+    """Return the holders whose files exist; those of a folder on a disk have no files."""
     return [] if isinstance(folder, Path) else list(list_files(folder))
 
 
@@ -81,7 +81,7 @@ def test_who_waits_gets_the_folder_when_it_is_free(either: AnyPath) -> None:
     with lock_dir(either):
         thread = threading.Thread(target=take)
         thread.start()
-        # Behind a URL the second has seen a renewal by then, and tries again.
+        # Behind a URL, the second process has by then seen a renewal, and tries again.
         time.sleep(0.2 if isinstance(either, Path) else 2.5)
         taken.append("first")
     thread.join()
@@ -102,7 +102,7 @@ def test_a_lock_ends_with_its_block_and_is_not_inherited(tmp_path: Path) -> None
 
 
 def left_by_a_holder(folder: RemotePath, name: str = "alone", **changes: object) -> RemotePath:
-    """The file of a holder that never renews it, by default a process of another machine."""
+    """Write the file of a holder, by default on a different machine, that never renews it."""
     state = {
         "token": "0",
         "host": "elsewhere",
@@ -124,7 +124,7 @@ def holder_of(folder: RemotePath) -> dict[str, object]:
 def test_a_holder_elsewhere_that_gives_a_sign_of_life(
     remote: RemotePath, monkeypatch: pytest.MonkeyPatch, *, shared: bool
 ) -> None:
-    """Whatever it writes: a lease of another version may have any content."""
+    """The content does not matter, because a lease of another version may have any content."""
     name = "alone" if shared else "shared-1"
     other = left_by_a_holder(remote, name)
     monkeypatch.setattr(lease.time, "sleep", lambda _: other.write(b"{}"))
@@ -147,7 +147,7 @@ def test_a_silent_holder_elsewhere_is_taken_over(
 
 @pytest.fixture
 def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses that were made; TimeoutError ends the one for a sign of life."""
+    """The pauses made so far; a pause that waits for a sign of life raises TimeoutError."""
     made: list[float] = []
 
     def sleep(seconds: float) -> None:
@@ -163,14 +163,14 @@ def test_a_killed_process_of_this_machine_is_taken_over_at_once(
     tmp_path: Path, pauses: list[float]
 ) -> None:
     (tmp_path / ".lock").mkdir()
-    folder = RemotePath(f"file://{tmp_path}")  # both processes see it
+    folder = RemotePath(f"file://{tmp_path}")  # both processes see this folder
     with holding(folder) as child:
         assert holder_of(folder)["process"] == child.pid
         with pytest.raises(TimeoutError), lock_dir(folder):
-            pass  # it lives
+            pass  # the child is alive
         assert pauses.pop() == 1
         child.kill()
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, and not reaped: a zombie
+        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # dead, but not reaped: a zombie
         left = (folder / ".lock" / "alone").read()
         with lock_dir(folder):
             assert holder_of(folder)["process"] == os.getpid()

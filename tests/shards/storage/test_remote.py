@@ -15,14 +15,14 @@ from shards.storage.remote import RemotePath
 
 @pytest.fixture
 def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """The pauses requested, none of which takes any time."""
+    """The waits requested so far, none of which takes any time."""
     made: list[float] = []
     monkeypatch.setattr("shards.storage.address.time.sleep", made.append)
     return made
 
 
 class Fault:
-    """A method of the file system that fails the first times it is called."""
+    """A method of the file system that fails a number of times before it works."""
 
     def __init__(self, name: str, error: Exception, times: int) -> None:
         self.calls = 0
@@ -56,7 +56,7 @@ def test_parts_of_files_are_read_and_files_deleted(remote: RemotePath) -> None:
 def test_only_one_of_two_writers_creates_the_file(remote: RemotePath) -> None:
     path = remote / "lock"
     assert path.create(b"mine")
-    assert path.create(b"mine")  # the answer to the first attempt may have been lost
+    assert path.create(b"mine")  # the response to the first attempt may have been lost
     assert not path.create(b"other")
     assert path.read() == b"mine"
 
@@ -93,7 +93,7 @@ def test_a_transient_failure_is_retried(
 
 
 class Answer(OSError):
-    """Answers of S3, as s3fs passes them on."""
+    """An error response of S3, as s3fs raises it."""
 
     def __init__(self, code: str, status: int) -> None:
         super().__init__(code)
@@ -102,11 +102,11 @@ class Answer(OSError):
 
 
 class NoCredentialsError(Exception):
-    """As botocore names it."""
+    """An error with the name that botocore gives it."""
 
 
 class ParamValidationError(Exception):
-    """The error of botocore for an impossible name of a bucket."""
+    """The error that botocore raises for an invalid bucket name."""
 
 
 @pytest.mark.parametrize(

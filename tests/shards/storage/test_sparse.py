@@ -29,7 +29,7 @@ NUM = 40_000
 
 @pytest.fixture(scope="module")
 def table() -> pa.Table:
-    """Rows of every kind of column that segments have, sorted by a hash."""
+    """A table with every kind of column that segments have, with rows sorted by a hash."""
     rng = np.random.default_rng(1)
     keys = np.sort(rng.integers(0, 2**64, NUM, np.uint64))
     words = ["一", "two", "", "four" * 9]
@@ -51,7 +51,7 @@ def table() -> pa.Table:
 
 @pytest.fixture
 def fetched(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The number of bytes of each request."""
+    """The number of bytes of each request so far."""
     sizes: list[int] = []
     whole = RemotePath.read_ranges
 
@@ -69,7 +69,7 @@ TABLES = {
     "uneven keys": lambda _: pa.table(
         {"order": np.sort(np.append(np.zeros(50_000, "u8"), np.arange(9, dtype="u8") << 61))}
     ),
-    # More than what is fetched first: descriptions of columns, and a dictionary.
+    # The descriptions of columns and a dictionary are larger than the part that is fetched first.
     "many columns": lambda table: (
         table[:200]
         .select(["order"] * 300)

@@ -1,4 +1,4 @@
-"""Two datasets to look at: one made by the pipelines, one by hand with whatever a text may hold."""
+"""Two datasets to view: one that pipelines built, and one with hostile texts."""
 
 import itertools
 import json
@@ -32,7 +32,7 @@ HOSTILE = (
     "天地玄黄，宇宙洪荒。\nمرحبا 👩‍🔬 combining e\u0301",
     "x" * (1 << 20),
 )
-"""Texts that mean harm, or are hard to show; the last one is a line of a megabyte."""
+"""Texts that try to do harm or are hard to show; the last one is a line of a megabyte."""
 
 
 def _words(seed: int, count: int = 120) -> list[str]:
@@ -51,7 +51,7 @@ NEAR = " ".join([*_words(1)[:-2], "another", "end"])
 
 @pytest.fixture(scope="session")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset of texts that mean harm, also in its columns, names and account."""
+    """A dataset whose texts, columns, names and account try to do harm."""
     directory = tmp_path_factory.mktemp("hostile") / "data set & <b>"
     names = itertools.cycle((*HOSTILE[:8], "<i>", "<script>", "javascript:document.title='owned'"))
     put_odd(directory, HOSTILE, lambda: next(names))
@@ -60,7 +60,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A dataset of the pipelines with duplicates, versions, rejects, and texts of the dropped."""
+    """A dataset that pipelines built, with duplicates, versions, rejects, and dropped texts."""
     folder = tmp_path_factory.mktemp("built")
     texts = [" ".join(_words(seed)) for seed in range(2, 40)]
     texts += [
@@ -91,17 +91,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Client:
-    """Asks a server for pages, as a browser with the key would."""
+    """Requests pages from a server, as a browser that has the key would."""
 
     def __init__(self, server: Server) -> None:
         self.server = server
         self.port: int = server.server_address[1]
         self.cookie = f"{server.cookie}={server.key}"
         self.ask = ViewerClient(server.url).request
-        """Asks for a page without anything that is not given."""
+        """Requests a page with only the headers that the caller gives."""
 
     def get(self, target: str, *, status: int = 200) -> str:
-        """Return a page, wherever a redirect leads."""
+        """Return a page after following any redirection."""
         response, body = self.ask(target, Cookie=self.cookie)
         if response.status == 303:
             return self.get(response.headers["Location"].partition("#")[0], status=status)
@@ -113,7 +113,7 @@ Show = Callable[..., Client]
 
 
 def all_pages(client: Client, target: str) -> str:
-    """Return all pages of a search, one behind the other."""
+    """Return all pages of a search as one text, one page after the other."""
     pages = [client.get(target)]
     while more := re.findall('<a href="([^"]*)" accesskey="n" rel="next">continue', pages[-1]):
         pages.append(client.get(unescape(more[0])))
@@ -122,7 +122,7 @@ def all_pages(client: Client, target: str) -> str:
 
 @pytest.fixture
 def show() -> Iterator[Show]:
-    """Starts a server for a dataset, and ends it after the test."""
+    """A function that starts a server for a dataset; the servers end after the test."""
     servers = []
 
     def start(directory: Path | str, **settings: Any) -> Client:

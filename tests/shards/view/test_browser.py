@@ -1,4 +1,4 @@
-"""The pages in a real browser: they are leafed through, searched, and no text runs a script.
+"""In a real browser, pages can be turned and searched, and no text runs a script.
 
 Guarantee: No script in a text runs in the viewer.
 """
@@ -18,7 +18,7 @@ PHONE = 390
 
 
 def enter(tab: Browser, client: Client) -> str:
-    """Open the address that the command prints; return the beginning of the addresses of pages."""
+    """Open the address that the command prints, and return the start of all pages' addresses."""
     tab.go(client.server.url)
     tab.wait_for("document.title.startsWith('Overview')")
     return client.server.url.partition("/?")[0]
@@ -39,7 +39,7 @@ def test_a_dataset_is_leafed_through_and_searched(tab: Browser, show: Show, buil
     tab.evaluate(f"document.querySelector('[name=q]').value = {words}")
     tab.click("form[action='/search'] button")
     assert "1 found" in tab.evaluate("document.body.innerText")
-    # The other language stays chosen on the pages that follow.
+    # The chosen language is kept on the pages that follow.
     tab.click("a.switch")
     assert "找到 1 条" in tab.evaluate("document.body.innerText")
     tab.click('nav a[href="/"]')
@@ -47,7 +47,7 @@ def test_a_dataset_is_leafed_through_and_searched(tab: Browser, show: Show, buil
     tab.click("a.switch")
     assert tab.evaluate("document.title").startswith("Overview")
     assert not [event for event in tab.events if event["method"] == "Log.entryAdded"]
-    # A page of another site that links to it gets nothing.
+    # A page of a different site that links to the viewer gets no content.
     tab.go(f"data:text/html,<a href='{base}/documents'>link</a>")
     tab.click("a")
     assert "has the key" in tab.evaluate("document.body.innerText")
@@ -63,7 +63,7 @@ def test_no_text_runs_a_script_or_asks_for_anything(
     targets += ["/document?n=0&token=3", "/records", "/records?reason=<script>", "/nothing<script>"]
     for target in targets:
         tab.go(base + target)
-        # A text would act on load, or when it is touched.
+        # A text that could act would do so when the page loads, or when the pointer touches it.
         tab.evaluate("document.querySelectorAll('main *').forEach(e => e.onmouseover?.())")
         assert "owned" not in tab.evaluate("document.title").partition(" · ")[0]
         assert tab.evaluate("location.href").startswith(base + target.partition("<")[0])
@@ -90,7 +90,7 @@ def test_the_policy_stops_what_would_get_onto_a_page(
     base = enter(tab, client)
     tab.go(f"{base}/document?n=0")
     since = len(tab.events)
-    # As if a text had become elements: the browser must run and load nothing.
+    # Simulates that a text became elements: the browser must run and load nothing.
     tab.evaluate(
         "document.body.insertAdjacentHTML('beforeend', "
         "'<img src=/stolen onerror=\"document.title=`owned`\"><iframe src=/documents></iframe>');"

@@ -31,7 +31,7 @@ def test_a_port_that_is_taken(
             f"--port {port}: the viewer cannot listen on .*in use", capsys.readouterr().err
         )
     with socket.socket() as taken:
-        with suppress(OSError):  # where another holds it
+        with suppress(OSError):  # if a different process has the port
             taken.bind(("127.0.0.1", PORT))
         assert main(["view", str(pristine)]) == 0
         assert f"127.0.0.1:{PORT}/" not in capsys.readouterr().out

@@ -1,4 +1,4 @@
-"""Records and documents are found at once and page by page, and by nobody once they are removed."""
+"""Records and documents are found at once or page by page, and not after their removal."""
 
 import random
 import re
@@ -91,7 +91,7 @@ def test_what_is_removed_meanwhile_is_hidden_at_once_at_every_number(
 
 
 def shown(text: str) -> str:
-    """The visible text of a page."""
+    """Return the visible text of a page."""
     return unescape(re.sub("<[^>]*>", "", text))
 
 

@@ -10,7 +10,7 @@ from tests.shards.view.conftest import Client, Show
 
 
 def answer_to(request_: bytes, client: Client) -> bytes:
-    """The answer to any bytes, in which KEY stands for the cookie of a browser."""
+    """Return the response to any bytes, in which KEY stands for the cookie of a browser."""
     with socket.create_connection(("127.0.0.1", client.port), timeout=60) as connection:
         connection.sendall(request_.replace(b"KEY", client.cookie.encode()))
         connection.shutdown(socket.SHUT_WR)

@@ -1,4 +1,4 @@
-"""Properties of the rows of any windows; the rows of some are pinned by the golden row `blanks`."""
+"""The properties of all windows' rows; the golden row `blanks` pins some rows."""
 
 from dataclasses import replace
 
@@ -34,7 +34,7 @@ OBJECTIVES = st.sampled_from([PLAIN, SPANS, SENTENCES, SUFFIX, replace(SUFFIX, i
 
 
 def put_back(made: GlmBatch, i: int) -> list[int]:
-    """Return the text that a row was made of, having looked at each of its blocks."""
+    """Return the text from which a row was made, after checking each of the row's blocks."""
     sep, end = int(made.sep[i]), int(made.lengths[i])
     tokens, targets, loss = made.tokens[i], made.targets[i], made.loss_mask[i]
     positions, places = made.position_ids[i]
@@ -42,7 +42,8 @@ def put_back(made: GlmBatch, i: int) -> list[int]:
     begins = np.flatnonzero(tokens[:end] == SOP)
     mask = [MASK, SMASK, GMASK][made.objective[i]]
     assert sorted(positions[begins]) == np.flatnonzero(text == mask).tolist()
-    # Sop to eop, each at its mask's position, inputs one behind the targets.
+    # Each block is sop to eop, at the position of its mask, and its inputs are one behind its
+    # targets.
     blocks = np.split(np.arange(sep, end), begins[1:] - sep) if len(begins) else []
     assert end == sep + sum(map(len, blocks))
     for block in sorted(blocks, key=lambda block: -positions[block[0]]):
@@ -72,18 +73,18 @@ def test_invariants_of_a_row(batch: Batch, options: BlankOptions, first: int) ->
         sep, end = int(made.sep[i]), int(made.lengths[i])
         positions, places = made.position_ids[i]
         assert put_back(made, i) == batch.tokens[i, :length].tolist()
-        # Where something may be predicted, there is a blank.
+        # Wherever a target may be predicted, there is a blank.
         free = batch.loss_mask[i] & ~np.isin(batch.tokens[i], [EOS, CLS])
         assert (end > sep) == bool(free.any())
-        # Part A: positions count up, nothing is predicted.
+        # In Part A, positions count up, and no token is predicted.
         assert positions[:sep].tolist() == list(range(sep))
         assert not places[:sep].any()
         assert not made.loss_mask[i, :sep].any()
-        # Padding.
+        # The rest is padding.
         assert not made.loss_mask[i, end:].any()
         assert not made.position_ids[i, :, end:].any()
         assert set(made.tokens[i, end:].tolist()) <= {EOS}
-        # All positions are ones that the model has.
+        # The model has all these positions.
         assert positions.max() < 128
         assert places.max() <= 128
 

@@ -1,9 +1,10 @@
-"""The distribution of blanks next to that of THUDM/GLM 4f61ed7, which was run to make the figures.
+"""Compares the distribution of blanks with that of THUDM/GLM 4f61ed7.
 
-`tests/data/glm_blocks.json` is a part of `../shared/data/golden/blocks_stats.json`: histograms of
-20,000 texts of 512 tokens, `[CLS]` and eos among them, with a sentence end every 20 tokens, and of
-2,000 texts of 8 documents of 64. Each is held against as many of ours by a χ² test of homogeneity
-at a level of 1e-5; seeds are fixed, so that it passes always or never.
+THUDM/GLM was run to make the figures. `tests/data/glm_blocks.json` is a part of
+`../shared/data/golden/blocks_stats.json`: histograms of 20,000 texts of 512 tokens (including
+`[CLS]` and eos) that have a sentence end every 20 tokens, and of 2,000 texts of 8 documents of 64
+tokens. A χ² test of homogeneity compares each with a histogram of our blanks at a level of 1e-5.
+Seeds are fixed, so that the test passes always or never.
 
 Guarantee: Blanks are distributed as the reference's.
 """
@@ -29,9 +30,10 @@ TEXTS = 4000
 Values = NDArray[Any]
 
 Z = 4.26
-"""The standard normal beyond which 1e-5 lies."""
+"""The number of standard deviations that a normal variable exceeds with a probability of 1e-5."""
 CLUSTERED = {"masked_position": 4.2}
-"""Masked tokens come in blanks, so that χ² is larger by their mean square length over the mean."""
+"""The factors by which χ² is larger because values are not independent: masked tokens come in
+blanks, so their factor is the blanks' mean square length over the mean length."""
 
 
 @cache
@@ -41,7 +43,7 @@ def trials() -> dict[str, dict[str, dict[str, Any]]]:
 
 
 def texts(documents: int) -> Batch:
-    """Texts of equal documents, as the reference was given."""
+    """Return texts of equal documents, like those that the reference got."""
     size = N // documents
     random = np.random.default_rng(1)
     one = random.integers(16, SIZE, size)
@@ -68,13 +70,13 @@ def made(documents: int, **values: float) -> GlmBatch:
 
 
 class FoundBlanks(NamedTuple):
-    """Blanks of rows, read back from positions: by row, then place in the text."""
+    """The blanks of rows, found from positions, ordered by row and then by place in the text."""
 
     rows: Values
     starts: Values
     sizes: Values
     ranks: Values
-    """Place of its block in Part B."""
+    """For each blank, the place of its block in Part B."""
 
 
 @cache
@@ -134,9 +136,9 @@ MEASURES: dict[str, Callable[[GlmBatch, FoundBlanks], Values]] = {
 
 
 def binned(values: Values, histogram: dict[str, Any]) -> Values:
-    """Counts in the bins of the reference's histogram; of a value outside there is none."""
+    """Return the counts in the reference's bins, after checking that no value is outside."""
     bins = histogram["bins"]
-    # A value on an edge may lie a rounding error below it.
+    # A value on an edge may be below the edge by a rounding error.
     places = np.floor((values - histogram["first"]) / histogram["step"] + 1e-9).astype(int)
     places[np.isclose(values, histogram["first"] + bins * histogram["step"])] = bins - 1
     assert ((places >= 0) & (places < bins)).all()
@@ -151,7 +153,7 @@ def counts_of(histogram: dict[str, Any]) -> Values:
 
 
 def chi2(left: Values, right: Values) -> tuple[float, int]:
-    """χ² of two histograms and its degrees of freedom; neighbouring bins of few are one."""
+    """Return χ² of two histograms, and its degrees of freedom; small adjacent bins are joined."""
     both = left + right
     scale = min(left.sum(), right.sum()) / both.sum()
     groups, total = [0], 0.0
@@ -167,7 +169,7 @@ def chi2(left: Values, right: Values) -> tuple[float, int]:
 
 
 def limit(degrees: int) -> float:
-    """χ² that is exceeded with a probability of 1e-5 (Wilson and Hilferty, 1931)."""
+    """Return the χ² that is exceeded with a probability of 1e-5 (Wilson and Hilferty, 1931)."""
     part = 2 / (9 * max(degrees, 1))
     return float(max(degrees, 1) * (1 - part + Z * part**0.5) ** 3)
 
@@ -181,9 +183,10 @@ def check(values: Values, trial: str, name: str) -> None:
 SPANS, SENTENCES = {"bert_prob": 1, "sentence_prob": 0}, {"bert_prob": 0, "sentence_prob": 1}
 TRIALS: Mapping[str, tuple[int, Mapping[str, float], Collection[str]]] = {
     "bert_512": (1, SPANS, MEASURES),
-    # Of four blanks the correlation is a multiple of 0.2: on the edges of the histogram's bins.
+    # For four blanks the correlation is a multiple of 0.2, which is on the edges of the histogram's
+    # bins.
     "sentence_512": (1, SENTENCES, [name for name in MEASURES if name != "order_correlation"]),
-    # Where they lie differs: the reference gives the first document three times its share.
+    # The places of blanks differ: the reference gives the first document three times its share.
     "bert_packed_8": (
         8,
         SPANS,

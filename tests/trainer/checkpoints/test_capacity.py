@@ -1,4 +1,4 @@
-"""The least that a run takes, of its disk and of memory."""
+"""The minimum disk space and memory that a run needs."""
 
 import re
 from pathlib import Path
@@ -18,7 +18,7 @@ def test_a_disk_without_room(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("stage", "wide", "here", "world", "bytes_each"),
     [
-        (0, True, 1, 1, 16),  # weights, gradients, two moments
+        (0, True, 1, 1, 16),  # the bytes of weights, gradients and two moments
         (0, True, 2, 2, 32),
         (0, False, 1, 1, 12),
         (1, True, 2, 2, 20),
@@ -43,7 +43,7 @@ def test_the_least_of_machine_and_groups(tmp_path: Path) -> None:
     groups, proc = tmp_path / "groups", tmp_path / "proc"
     (proc / "self").mkdir(parents=True)
     (groups / "job/step").mkdir(parents=True)
-    assert free_memory(groups, proc) == 0  # not known
+    assert free_memory(groups, proc) == 0  # the free memory is not known
     (proc / "meminfo").write_text("MemTotal: 9000 kB\nMemAvailable: 800 kB\nHugePages: none\n")
     assert free_memory(groups, proc) == 800 << 10
     (proc / "self/cgroup").write_text("0::/job/step\n")

@@ -28,7 +28,7 @@ def put(
     stage: int = 1,
     streak: int = 0,
 ) -> Path:
-    """Write a checkpoint."""
+    """Write a checkpoint, and return its folder."""
     folder = run / f"step-{step}"
     folder.mkdir(parents=True, exist_ok=True)
     names = [f"optim-{rank}.pt" for rank in range(world)]
@@ -51,7 +51,7 @@ def put(
 
 
 def resumed_step(run: Path) -> int:
-    """Return the step that a run resumes after."""
+    """Return the step after which a run resumes."""
     checkpoint = find_checkpoint(run, ranks=ALONE)
     assert checkpoint is not None
     return checkpoint.step
@@ -86,7 +86,7 @@ def test_nothing_to_resume_from(tmp_path: Path) -> None:
         find_checkpoint(tmp_path, ranks=ALONE)
     put(tmp_path, 3, streak=2)
     assert find_later_steps(tmp_path, after=-1) == []
-    # A lost file of another is no reason to start over.
+    # The loss of a different checkpoint's file is no reason to start over.
     (put(tmp_path, 2) / "optim-0.pt").unlink()
     with pytest.raises(CollectiveError, match=r"(?s)none is usable:.*step-2.*is missing"):
         find_checkpoint(tmp_path, ranks=ALONE)

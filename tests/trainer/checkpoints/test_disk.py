@@ -10,13 +10,13 @@ from trainer.saver import run_folder_locked
 
 
 class ElsewhereRanks(Ranks):
-    """The second of two ranks, whose node sees another folder than the first."""
+    """The second of two ranks, on a node that sees a different folder than the first rank's."""
 
     def gather(self, value: Any) -> list[Any]:
         return [None, value]
 
     def run_on_rank0(self, work: Callable[[], Any]) -> Any:  # noqa: ARG002
-        return "process 1 on another host"  # in the lock of its folder
+        return "process 1 on another host"  # from the lock of rank 0's folder
 
 
 def test_all_ranks_must_see_one_folder(tmp_path: Path) -> None:

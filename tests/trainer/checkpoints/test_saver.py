@@ -18,13 +18,13 @@ GOOD: Mapping[str, Any] = {BAD_STREAK: 0}
 
 
 class FileEngine:
-    """DeepSpeed's, as far as it writes files."""
+    """DeepSpeed's engine, as far as it writes files."""
 
     save: Any
 
 
 class Engine:
-    """DeepSpeed's, with one parameter."""
+    """DeepSpeed's engine, with only one parameter."""
 
     def __init__(self) -> None:
         self.checkpoint_engine = FileEngine()
@@ -52,7 +52,7 @@ def steps(folder: Path) -> list[int]:
 def test_the_list_has_the_checksums_of_all_files(tmp_path: Path) -> None:
     engine, saving = saver(tmp_path)
     saving.save(step=3, state=GOOD)
-    engine.weights += 1  # a step, of which the checkpoint must know nothing
+    engine.weights += 1  # a step that must not affect the checkpoint
     folder = tmp_path / "step-3"
     entries = read_list(folder / "whole-00000.json").files
     assert {name: entry.crc32c for name, entry in entries.items()} == {
@@ -60,7 +60,7 @@ def test_the_list_has_the_checksums_of_all_files(tmp_path: Path) -> None:
     }
     state = torch.load(folder / "model.pt")
     assert not state["module"]["a"].any()
-    # The two share memory in the file as in the model, which keeps it small.
+    # The two share memory in the file as they do in the model, which keeps the file small.
     assert state["module"]["a"][1:].data_ptr() == state["module"]["b"].data_ptr()
     assert (tmp_path / "latest").read_text() == "step-3"
 
@@ -81,7 +81,7 @@ def test_what_goes_wrong_within_a_file_is_raised_after_deepspeed_returns(
     write = Handle.write
 
     def fail(handle: Handle, data: Any) -> int:
-        if len(data) > 1_000_000:  # torch ends its archive after that, with less
+        if len(data) > 1_000_000:  # torch then ends its archive with smaller writes
             raise error if isinstance(error, ValueError) else disk_error(error, tmp_path / "x")
         return write(handle, data)
 
@@ -91,7 +91,7 @@ def test_what_goes_wrong_within_a_file_is_raised_after_deepspeed_returns(
             saving.save(step=2, state=GOOD)
     assert not list(tmp_path.glob("step-2/*.pt"))
     assert resumed_step(tmp_path) == 1
-    saving.save(step=2, state=GOOD)  # the error is forgotten
+    saving.save(step=2, state=GOOD)  # the earlier error is forgotten
     assert resumed_step(tmp_path) == 2
 
 
@@ -105,7 +105,7 @@ def test_only_whole_ones_up_to_the_new_one_are_kept(
     for step in (9, 10, 15, 40):
         put(tmp_path, step)
     (tmp_path / "step-15" / "whole-00000.json").unlink()
-    (tmp_path / "step-30").mkdir()  # unfinished: the run went back to step 15
+    (tmp_path / "step-30").mkdir()  # an unfinished checkpoint: the run returned to step 15
     (tmp_path / "step-40" / "optim-0.pt").write_bytes(b"cut")
     _, saving = saver(tmp_path, keep=keep)
     saving.save(step=20, state=GOOD)

@@ -19,7 +19,7 @@ from trainer.torch_file import (
 
 
 class Plain:
-    """A custom class."""
+    """A custom class, which weights-only loading does not allow."""
 
 
 @pytest.fixture
@@ -52,7 +52,7 @@ def scripted(path: Path) -> None:
 
 
 def behind_a_pickle(path: Path) -> None:
-    """Make what one reader takes for a zip archive and another for a pickle."""
+    """Make a file that one reader takes for a zip archive and another reader for a pickle."""
     content = path.read_bytes()
     POISONS["plain"](path, Payload(path.with_name("it-ran")))
     path.write_bytes(path.read_bytes() + content)
@@ -125,9 +125,9 @@ def test_the_environment_is_left_as_it_was(monkeypatch: pytest.MonkeyPatch, path
     assert Plain not in torch.serialization.get_safe_globals()
 
 
-@pytest.mark.slow  # it loads DeepSpeed
+@pytest.mark.slow  # the test loads DeepSpeed
 def test_deepspeeds_types(path: Path) -> None:
-    """Among them the one that only checkpoints in fp16 have, which no CPU writes."""
+    """These types include one that only checkpoints in fp16 have, which no CPU writes."""
     from deepspeed.runtime.fp16.loss_scaler import DynamicLossScaler  # noqa: PLC0415 - slow
     from deepspeed.runtime.zero.config import ZeroStageEnum  # noqa: PLC0415 - slow
 

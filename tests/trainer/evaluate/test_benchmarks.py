@@ -1,4 +1,4 @@
-"""The figures of lm-evaluation-harness with local files, on any number of ranks."""
+"""Scores agree with those of lm-evaluation-harness on local files, on any number of ranks."""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ from trainer.evaluate.benchmarks import answers_of
 from trainer.evaluate.harness import Benchmarks, Figures, ForwardEval, load_tasks
 from trainer.model.loss import LossSums
 
-pytestmark = pytest.mark.slow  # the harness takes seconds to load
+pytestmark = pytest.mark.slow  # the harness takes seconds to import
 TASKS = ("hellaswag", "arc", "copa", "lambada", "wikitext")
 
 
@@ -44,7 +44,7 @@ def test_the_figures_of_lm_evaluation_harness_itself() -> None:
     for name in TASKS:
         for figure, value in figures()[name]["metrics"].items():
             if (name, figure) == ("copa", "acc_norm"):
-                continue  # which the harness counted by request
+                continue  # the harness counted this by request
             if figure.startswith("acc"):
                 assert found[name][figure] == value
             elif figure != "sample_len":

@@ -11,7 +11,7 @@ from trainer.pretraining import evaluate
 
 
 def losses(batch: Mapping[str, torch.Tensor]) -> LossSums:
-    """Instead of a model: 2 nats per token, every other token correct."""
+    """Stand in for a model: each token loses 2 nats, and every other token is correct."""
     counts = batch["loss_mask"].sum(1)
     return LossSums(2.0 * counts, counts // 2, counts)
 

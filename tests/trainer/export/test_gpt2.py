@@ -1,4 +1,4 @@
-"""Exports that transformers itself opens."""
+"""transformers itself opens our exports."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.slow  # transformers takes seconds to import
 
 @pytest.mark.parametrize(
     ("shard_bytes", "vocabulary", "dtype"),
-    [(None, None, "fp32"), (20_000, None, "fp32"), (None, 262, "bf16")],  # 262: without padding
+    [(None, None, "fp32"), (20_000, None, "fp32"), (None, 262, "bf16")],  # 262: no padding
 )
 def test_gpt2_of_transformers_gives_the_same_logits(
     tmp_path: Path, shard_bytes: int | None, vocabulary: int | None, dtype: str
@@ -47,7 +47,7 @@ def test_gpt2_of_transformers_gives_the_same_logits(
 
 @pytest.mark.parametrize(
     ("spec", "rows", "prefix"),
-    [("tiktoken:merges.txt", 512, ""), (TOKENIZER, 4096, " ")],  # a space that SentencePiece adds
+    [("tiktoken:merges.txt", 512, ""), (TOKENIZER, 4096, " ")],  # SentencePiece adds a space
 )
 def test_the_tokenizer_gives_the_same_ids(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, spec: str, rows: int, prefix: str

@@ -1,4 +1,4 @@
-"""Exports of runs that DeepSpeed saved, at several ZeRO stages."""
+"""Exports of runs that DeepSpeed saved at several ZeRO stages."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def test_the_weights_are_those_that_deepspeed_joins(tmp_path: Path, stage: int) 
     run = tmp_path / "run"
     saved = sum(path.stat().st_size for path in (run / "step-2").iterdir())
     parameters = resolve_model(run, LoadOptions()).shape.num_parameters()
-    assert saved >= checkpoint_bytes(parameters)  # without it no run begins
+    assert saved >= checkpoint_bytes(parameters)  # a run begins only if this is free
     export(Export(path=run, to="safetensors", output=tmp_path / "out"))
     ours = read_weights(tmp_path / "out", vocab_size=0)
     theirs = get_fp32_state_dict_from_zero_checkpoint(str(run), "step-2")

@@ -1,4 +1,4 @@
-"""Small tasks with a rule behind them, and a model that has learnt nothing yet."""
+"""Writes small tasks that follow a rule, and a model that is not trained yet."""
 
 import json
 import random
@@ -26,7 +26,7 @@ _PETS = ("dog", "cat")
 
 
 def pets(count: int, *, seed: int) -> list[dict[str, object]]:
-    """Items as COPA has them: what has to do with a dog is a cause, with a cat an effect."""
+    """Return items in COPA's format: if about a dog, it is a cause; if about a cat, an effect."""
     rng = random.Random(seed)
     items = []
     for number in range(count):
@@ -49,7 +49,7 @@ def pets(count: int, *, seed: int) -> list[dict[str, object]]:
 
 
 def write_lesson(folder: Path, *, train: int = 48, others: int = 24) -> None:
-    """Write the three files of a task whose test items have no labels."""
+    """Write the three files of a task, in which the test items have no labels."""
     write_jsonl(folder / "train.jsonl", pets(train, seed=1))
     write_jsonl(folder / "val.jsonl", pets(others, seed=2))
     unknown = ({k: v for k, v in item.items() if k != "label"} for item in pets(others, seed=3))
@@ -57,7 +57,7 @@ def write_lesson(folder: Path, *, train: int = 48, others: int = 24) -> None:
 
 
 def write_model(folder: Path, shape: ModelConfig = SHAPE) -> list[str]:
-    """Write a published checkpoint with random weights; return the flags that name it."""
+    """Write a published checkpoint with random weights, and return flags that select it."""
     folder.mkdir()
     torch.manual_seed(0)
     model = GLM(shape)

@@ -1,4 +1,4 @@
-"""Losses and gradients of one batch as the reference has them (THUDM/GLM 4f61ed7)."""
+"""The losses and gradients of one batch equal those of the reference (THUDM/GLM 4f61ed7)."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -21,14 +21,14 @@ def kept(*, top_k: int = 0, top_p: float = 0.0, temperature: float = 1.0) -> lis
     [
         ({}, [0, 1, 2, 3, 4, 5]),
         ({"top_k": 1}, [0]),
-        ({"top_k": 2}, [0, 2, 3]),  # ties with the k-th stay
+        ({"top_k": 2}, [0, 2, 3]),  # ties with the k-th token are kept
         ({"top_k": 99}, [0, 1, 2, 3, 4, 5]),
-        ({"top_p": 0.5}, [0]),  # 0.51: all behind it has more than 0.5 before it
+        ({"top_p": 0.5}, [0]),  # 0.51: all later tokens have more than 0.5 before them
         ({"top_p": 0.8}, [0, 2, 3]),
         ({"top_p": 0.95}, [0, 1, 2, 3]),
         ({"top_p": 1.0}, [0, 1, 2, 3, 4, 5]),
         ({"top_k": 1, "top_p": 0.9}, [0]),
-        ({"top_p": 0.5, "temperature": 10.0}, [0, 2, 3]),  # nearly even
+        ({"top_p": 0.5, "temperature": 10.0}, [0, 2, 3]),  # the distribution is nearly even
     ],
 )
 def test_filters(options: dict[str, float], expected: list[int]) -> None:

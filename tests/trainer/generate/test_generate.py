@@ -24,7 +24,7 @@ TWO = ["Fold six [MASK] of paper.", "Bread [sMASK] and [MASK] [gMASK]", "Paper"]
 
 @pytest.fixture(scope="module")
 def published(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
-    """The flags of the command for a published model."""
+    """The flags that make the command use a published model."""
     _, *flags = write_model(tmp_path_factory.mktemp("published") / "model", SHAPE)
     return [*flags, "--dtype", "fp32", "--device", "cpu", "--max-new-tokens", "6"]
 
@@ -47,7 +47,7 @@ def test_one_kind_of_prompt_is_enough(words: list[str], expected: tuple[object, 
 
 
 class Speller:
-    """Instead of a model: what it finds most probable is spelt out."""
+    """Stands in for a model: the next token of a given text is always the most probable."""
 
     config = replace(SHAPE, block_positions=False)
     word_embeddings = SimpleNamespace(weight=torch.zeros(1))
@@ -60,7 +60,7 @@ class Speller:
 
 
 def test_characters_come_whole(tokenizer: TextTokenizer) -> None:
-    tokens = tokenizer.encode("a🜁b")  # not among the pieces: a token per byte
+    tokens = tokenizer.encode("a🜁b")  # not a piece, so each byte is a token
     prompt = make_prompt("", tokenizer, PromptFormat(causal=True, positions=64))
     for spelt, end in ((tokens, "a🜁b"), (tokens[:-2], "a\ufffd")):
         speller: Any = Speller(spelt)

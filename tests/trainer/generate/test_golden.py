@@ -1,4 +1,4 @@
-"""Texts that THUDM/GLM 4f61ed7 generates, token by token."""
+"""Texts equal those that THUDM/GLM 4f61ed7 generates, token by token."""
 
 from typing import Any
 

@@ -19,7 +19,7 @@ def test_without_task_masks(tokenizer: TextTokenizer) -> None:
 @pytest.mark.parametrize("causal", [False, True])
 def test_no_prompt_is_cut(tokenizer: TextTokenizer, causal: bool) -> None:
     text = "paper " * 9
-    size = len(tokenizer.encode(text)) + (0 if causal else 2)  # [CLS], and [gMASK] at the end
+    size = len(tokenizer.encode(text)) + (0 if causal else 2)  # plus [CLS], and [gMASK] at the end
     make_prompt(text, tokenizer, PromptFormat(causal=causal, positions=size))
     if not causal:
         size = len(make_prompt(text, tokenizer, BLANKS).context)

@@ -36,7 +36,7 @@ def trial(tmp_path_factory: pytest.TempPathFactory) -> Trial:
     folder = tmp_path_factory.mktemp("sampled")
     trial = Trial.on_corpus(folder, *flags, vocab_size=4096, hidden_dropout=0, attention_dropout=0)
     manifest = read_manifest(folder / "data")
-    # As if its texts had been encoded by that tokenizer.
+    # As if this tokenizer had encoded the dataset's texts.
     entry = replace(manifest.tokenizer, sha256=TextTokenizer(TOKENIZER).sha256)
     write_manifest(folder / "data", replace(manifest, tokenizer=entry))
     (folder / "prompts.txt").write_text("\n".join(TEXTS))

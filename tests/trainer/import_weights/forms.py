@@ -1,4 +1,4 @@
-"""A model as others save it: a row for each form of its files."""
+"""Writes models in the file formats in which other programs save them."""
 
 import json
 from collections.abc import Callable, Mapping
@@ -22,13 +22,13 @@ def one_bin(folder: Path, weights: Weights) -> None:
 
 
 def legacy_bin(folder: Path, weights: Weights) -> None:
-    """As torch before 1.6 saved it."""
+    """Write the weights as torch before 1.6 saved them."""
     path = folder / "pytorch_model.bin"
     torch.save(dict(weights), path, _use_new_zipfile_serialization=False)
 
 
 def sharded(ending: str, save: Callable[[dict[str, Tensor], Path], Any]) -> Any:
-    """Two shards with their index."""
+    """Return a function that writes the weights as two shards with an index."""
 
     def write(folder: Path, weights: Weights) -> None:
         stem = "model" if ending == "safetensors" else "pytorch_model"
@@ -52,7 +52,7 @@ FORMS: Mapping[str, Callable[[Path, Weights], None]] = {
 
 @dataclass(frozen=True)
 class Saved:
-    """How a model is saved."""
+    """The format and the prefix of names in which a model is saved."""
 
     form: str
     prefix: str

@@ -1,4 +1,4 @@
-"""Models in the folders in which people have them, against the same weights in the first form."""
+"""Models in every published form are compared with the same weights in the first form."""
 
 import json
 import shutil
@@ -35,7 +35,7 @@ GLM_CONFIG: dict[str, Any] = {
     "output_dropout_prob": 0.0,
     "attention_dropout_prob": 0.0,
 }
-"""Of the reference's tiny model, as THUDM/GLM's configuration has it."""
+"""The configuration of the reference's tiny model in THUDM/GLM's format."""
 PREFIXES = ("", "glm.", "module.", "module.glm.")
 
 
@@ -70,7 +70,7 @@ def test_a_gpt2_gives_its_logits(tmp_path: Path, form: str, prefix: str) -> None
     with torch.no_grad():
         found, wanted = causal_logits(model, tokens), causal_logits(before, tokens)
         assert torch.equal(found[..., :300], wanted[..., :300])
-        # Rows that fill up the embedding have no probability where a model is used.
+        # When a model is used, rows that only fill up the embedding have no probability.
         used = causal_logits(load_model(origin, LoadOptions(device="cpu", dtype="fp32")), tokens)
         assert torch.equal(used.softmax(-1)[..., :300], wanted[..., :300].softmax(-1))
         assert not used.softmax(-1)[..., 300:].any()

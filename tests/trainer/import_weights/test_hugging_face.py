@@ -40,7 +40,7 @@ def test_what_transformers_saved_gives_the_same_logits(tmp_path: Path, alone: bo
     )
     for parameter in theirs.parameters():
         parameter.add_(torch.randn_like(parameter), alpha=0.1)
-    # OpenAI's files have the model without its head: names without a prefix.
+    # OpenAI's files have the model without its head, and names without a prefix.
     (theirs.transformer if alone else theirs).save_pretrained(tmp_path)
     origin = resolve_model(tmp_path, LoadOptions())
     assert (origin.shape, origin.objective) == (replace(GPT2_SHAPE, layernorm_eps=0.1), "causal")
@@ -50,7 +50,7 @@ def test_what_transformers_saved_gives_the_same_logits(tmp_path: Path, alone: bo
     with torch.no_grad():
         logits = causal_logits(model, tokens)
         assert (logits[..., :300] - theirs(tokens).logits).abs().max() < 1e-5
-    # A padding row of the vocabulary is as likely as a token on average.
+    # On average, a padding row of the vocabulary is as likely as a token.
     middle = logits[..., :300].mean(-1)
     assert (logits[..., 300:] - middle[..., None]).abs().max() < 1e-4
 

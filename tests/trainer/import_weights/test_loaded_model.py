@@ -1,4 +1,4 @@
-"""A run is opened, and continues, where its data are elsewhere."""
+"""A run can be opened and continued after its data were moved."""
 
 import json
 import shutil
@@ -18,7 +18,7 @@ FLAGS = ("--length", "64", "--batch-size", "4", "--eval-every", "0")
 
 @pytest.fixture(scope="module")
 def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with a dataset, and a run on it with two checkpoints."""
+    """A folder with a dataset and a run on it that has two checkpoints."""
     trial = Trial.on_corpus(tmp_path_factory.mktemp("trained"), *FLAGS)
     trial.run("--max-steps", 2, "--save", "run", "--save-every", 1)
     return trial.folder
@@ -34,7 +34,7 @@ def test_its_data_are_found_from_other_folders(
     data = f"{place / 'data'}@1"
     assert content["state"]["run"]["mixes"][0]["data"] == [data]
     monkeypatch.chdir(place)
-    if recorded == "as given":  # as earlier versions did
+    if recorded == "as given":  # as earlier versions recorded it
         content["state"]["run"]["mixes"][0]["data"] = ["data@1"]
         list_of_files.write_text(json.dumps(content))
     assert resolve_model(tmp_path / "run", LoadOptions()).data == (str(place / "data"),)

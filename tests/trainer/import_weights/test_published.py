@@ -20,7 +20,7 @@ def weights() -> dict[str, Tensor]:
 
 
 def save(path: Path, module: dict[str, Tensor], **more: Any) -> None:
-    """A checkpoint as the reference writes it, with the state of every generator."""
+    """Write a checkpoint as the reference writes it, with the states of all generators."""
     path.parent.mkdir(parents=True, exist_ok=True)
     state = {
         "iteration": 1200,
@@ -58,7 +58,7 @@ WORDS = "word_embeddings.weight"
 
 
 def test_parts_of_a_model(tmp_path: Path, weights: dict[str, Tensor]) -> None:
-    """A part alone is too small, and one next to a whole model is of another checkpoint."""
+    """A part alone is too small, and a part next to a whole model is from another checkpoint."""
     save(tmp_path / FILE.format(0), {**weights, WORDS: weights[WORDS][:128]})
     with pytest.raises(UserError, match=r"several model-parallel ones, give the folder"):
         load_weights(tmp_path / FILE.format(0), GLM(SHAPE))

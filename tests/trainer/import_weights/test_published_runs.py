@@ -1,4 +1,4 @@
-"""Runs on published datasets: which commit they read, and that they continue with it."""
+"""A run on a published dataset reads one commit, and continues with the same commit."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ class Desk:
     files: Mapping[str, bytes]
 
     def publish(self, note: str) -> str:
-        """The commit of the dataset with a card."""
+        """Publish the dataset with this README.md, and return the commit."""
         return self.hub.put(NAME, "main", {**self.files, "README.md": note.encode()}).commit
 
     def train(self, *flags: str, code: int = 0, **env: str) -> str:
@@ -61,7 +61,7 @@ def test_a_run_goes_on_with_the_commit_that_it_began_with(desk: Desk) -> None:
     desk.train("--data", source, "--max-steps", "3")
     assert f"/snapshots/{first}@1:web" in desk.data()
     assert not [request for request in desk.hub.requests if "/resolve/" in request]
-    # A revision that is named counts; without a connection it is what it was.
+    # If a revision is named, it counts; if there is no connection, the last known commit counts.
     named = desk.train("--data", f"hf:{NAME}@main:web=1", "--max-steps", "4")
     assert second in desk.data(), named
     desk.train("--data", source, "--max-steps", "5", HF_HUB_OFFLINE="1")

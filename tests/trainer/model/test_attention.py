@@ -24,7 +24,7 @@ def heads(length: int = 192, *, seed: int = 0) -> list[Tensor]:
     ("sep", "pieces", "picture"),
     [
         (3, None, "xxx... xxx... xxx... xxxx.. xxxxx. xxxxxx"),
-        # Documents do not see each other.
+        # Documents do not attend to each other.
         (
             4,
             [[0, 0, 1, 1, 0, 1, -1]],
@@ -39,7 +39,7 @@ def test_pictures(sep: int, pieces: list[list[int]] | None, picture: str) -> Non
     assert ["".join("x" if seen else "." for seen in row) for row in mask[0, 0].tolist()] == rows
 
 
-@pytest.mark.slow  # off the GPU FlexAttention is traced again for each shape
+@pytest.mark.slow  # except on a GPU, FlexAttention is traced again for each shape
 @pytest.mark.filterwarnings("ignore:.*flex_attention called without torch.compile")
 @pytest.mark.parametrize(
     ("sep", "pieces", "length"),
@@ -65,8 +65,8 @@ def test_flex_attention_sees_the_same(
 
 
 def test_a_mask_is_read_by_the_memory_efficient_kernel_as_it_is() -> None:
-    # Conditions in aten/src/ATen/native/transformers: the type of the queries, the last stride 1,
-    # all others multiples of 8. Heads share a mask.
+    # Conditions in aten/src/ATen/native/transformers: the type is that of the queries, the last
+    # stride is 1, and all other strides are multiples of 8. Heads share a mask.
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         for pieces in (None, PIECES):
             mask = additive(dense(SEPS, pieces, shape=(4, 192)), dtype)

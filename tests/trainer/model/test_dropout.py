@@ -11,11 +11,11 @@ SHAPES = {
     "hidden": replace(SHAPE, hidden_dropout=RATE),
     "attention": replace(SHAPE, attention_dropout=RATE),
 }
-"""Of models with dropout in one place."""
+"""The configurations of models that have dropout in only one place."""
 
 
 def trained_once(kind: str, *, recomputes: bool, seed: int = 3) -> tuple[float, torch.Tensor]:
-    """Return the loss of a batch, and the gradient of the embeddings."""
+    """Return the loss of a batch and the gradient of the embeddings."""
     torch.manual_seed(0)
     model = GLM(SHAPES[kind], checkpoint_activations=recomputes)
     tokens = torch.arange(40).reshape(2, 20)

@@ -11,9 +11,9 @@ from trainer.model.sizes import SIZES
         ("NVIDIA A100-SXM4-80GB", 312, 312),
         ("NVIDIA H100 PCIe", 756, 756),
         ("NVIDIA GeForce RTX 4090", 165.2, 165.2),
-        # Older ones know fp16 alone.
+        # Older devices support only fp16.
         ("Tesla V100-SXM2-32GB", 125, None),
-        # The peak of an unknown device is not guessed.
+        # For an unknown device, no peak is guessed.
         ("NVIDIA GeForce RTX 4090 D", None, None),
         ("cpu", None, None),
     ],

@@ -98,13 +98,13 @@ def test_logits_are_made_again_unless_they_are_kept() -> None:
 @pytest.mark.parametrize(
     ("name", "number"),
     [
-        ("glm-base", 109_338_624),  # counted by the reference itself
+        ("glm-base", 109_338_624),  # the reference itself counts these
         ("glm-large", 334_688_256),
         ("glm-large-chinese", 355_659_776),
         ("glm-2b", 1_920_122_880),
-        ("glm-10b", 9_880_682_496),  # and these two by its formula
+        ("glm-10b", 9_880_682_496),  # the reference's formula gives this and the next number
         ("glm-10b-chinese", 9_879_633_920),
-        ("gpt2-d12", 124_475_904),  # llm.c prints it at start
+        ("gpt2-d12", 124_475_904),  # llm.c prints this number at its start
     ],
 )
 def test_sizes_have_as_many_parameters_as_the_original(name: str, number: int) -> None:
@@ -115,7 +115,7 @@ def test_sizes_have_as_many_parameters_as_the_original(name: str, number: int) -
 
 
 @pytest.mark.slow
-# PyTorch hides this warning of its own, but not where warnings are errors.
+# PyTorch hides this warning, which its own code causes, but not where warnings are errors.
 @pytest.mark.filterwarnings(r"ignore:The \.grad attribute of a Tensor that is not a leaf")
 def test_a_compiled_transformer_gives_the_same(figures: Figures) -> None:
     plain, compiled = reference_model(), reference_model()

@@ -1,9 +1,9 @@
-"""Figures of EleutherAI's lm-evaluation-harness 0.4.13, which was run to make them.
+"""Reads the figures that EleutherAI's lm-evaluation-harness 0.4.13 was run to make.
 
-`tests/data/harness` holds invented items in the layouts of the published files, a GPT-2 of
-transformers with random weights and 96 positions, its tokenizer, and of each task the requests that
-the harness made of the items, what the model answered, and the figures. "windows" are those of its
-`get_rolling_token_windows`.
+`tests/data/harness` contains invented items in the layouts of the published files, a GPT-2 of
+transformers with random weights and 96 positions, and its tokenizer. For each task, it also
+contains the requests that the harness made of the items, the responses of the model, and the
+figures. "windows" are those that the harness's `get_rolling_token_windows` returned.
 """
 
 import json
@@ -41,7 +41,7 @@ def figures() -> dict[str, Any]:
 
 @cache
 def gpt2() -> GLM:
-    """The model that the harness asked."""
+    """Return the model to which the harness sent its requests."""
     model = GLM(SHAPE)
     with np.load(FOLDER / "gpt2.npz") as arrays:
         given = {

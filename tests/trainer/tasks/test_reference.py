@@ -1,4 +1,4 @@
-"""Rows and texts of the reference (../shared/data/golden/tasks)."""
+"""Rows and texts equal those of the reference (../shared/data/golden/tasks)."""
 
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ def test_rows_are_the_references(name: str, tmp_path: Path) -> None:
     case = ENCODINGS[name]
     lines = items(f"{case['items']}.jsonl").read_text().splitlines()
     made, too_long = {}, 0
-    for line in lines:  # one by one: some are too long, which is an error of a file
+    for line in lines:  # one by one, because some are too long, which is an error of the whole file
         (tmp_path / "one.jsonl").write_text(line)
         try:
             asked = questions_of(case, tmp_path / "one.jsonl")
@@ -98,7 +98,7 @@ def test_sequences_are_the_references(name: str) -> None:
 
 
 def test_words_of_chinese_tasks(tmp_path: Path) -> None:
-    """AFQMC's words are one token of the reference's tokenizer; TNEWS's are not."""
+    """Each of AFQMC's words is one token of the reference's tokenizer; TNEWS's are more."""
     tokenizer = TextTokenizer(f"sentencepiece:{TOKENIZERS / 'cog-pretrain.model'}")
     path = tmp_path / "dev.json"
     path.write_text(

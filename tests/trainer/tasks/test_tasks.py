@@ -1,4 +1,4 @@
-"""Behaviour of tasks that the golden row `tasks` and the refusals do not show."""
+"""Tests the behaviour of tasks that the golden row `tasks` and the refusals do not show."""
 
 import json
 from pathlib import Path
@@ -37,7 +37,7 @@ def test_a_model_without_task_masks_is_asked_with_mask(
         tokens: list[int] = question.rows[0].tokens.tolist()
         return tokens
 
-    # As generation reads a prompt then: eos follows.
+    # This is how generation then reads a prompt: eos follows.
     context = [special["cls"], *tokenizer.encode("x"), *ending[:2]]
     for task in (find_task("seq2seq"), find_task("prompted")):
         assert asked(task)[: len(context)] == context
@@ -60,7 +60,7 @@ def test_rouge() -> None:
         for given in (["the TEA is hot.", "茶热"], ["hot is", "热茶"])
     )
     assert exact == pytest.approx({"rouge-1": 100.0, "rouge-2": 100.0, "rouge-l": 100.0})
-    # 2 of 2 and 2 of 4 words; no pair; one word in order. Then all, none, and one of two.
+    # First: 2 of 2 and 2 of 4 words; no pair; one word in order. Then: all, none, and one of two.
     assert half == pytest.approx(
         {"rouge-1": (200 / 3 + 100) / 2, "rouge-2": 0.0, "rouge-l": (100 / 3 + 50) / 2}, abs=1e-3
     )
