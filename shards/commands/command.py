@@ -46,7 +46,7 @@ _PYTHON = "python -m "
 _FLAG = re.compile(r"--?[^\W\d][^\s=]*")
 """A word that looks like a flag, whether there is such a flag or not."""
 _LIKENESS = 0.7
-"""How similar a known flag must be to be suggested for an unknown one, from 0 to 1."""
+"""The minimum similarity, from 0 to 1, at which a known flag is suggested for an unknown flag."""
 _MEANT = {int: "a whole number", float: "a number, as in 3, 0.5 or 1e-4"}
 """The description of a valid value of each type; argparse itself would only name the type."""
 

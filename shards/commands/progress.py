@@ -131,7 +131,7 @@ def track(
 
 
 def track_files(name: str, files: Iterable[tuple[str, F]]) -> Iterator[tuple[str, F]]:
-    """Yield files with their paths and show from time to time how many bytes are done."""
+    """Yield files with their paths and show from time to time how many bytes have been read."""
     waiting = list(files)
     total = sum(entry.bytes for _, entry in waiting)
     return track(name, waiting, total=total, weight=lambda file: file[1].bytes, unit="MB")

@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterable
 
 LIKENESS = 0.6
-"""How similar a name must be to be suggested: difflib's ratio, from 0 to 1."""
+"""The minimum similarity at which a name is suggested: difflib's ratio, from 0 to 1."""
 _MARGIN = 0.12
 """The maximum by which the similarity of a suggestion may be below that of the best one."""
 _LONGEST = 100

@@ -47,13 +47,13 @@ _FOREVER = 2**62
 
 
 class DrawnWindows(NamedTuple):
-    """The windows drawn at n positions, and where they are; each field is an array[n]."""
+    """The windows drawn at n positions, with their places; each field is an array[n]."""
 
     stream: Integers
     """Index into the sampler's streams."""
     scatter: Integers
     epoch: Integers
-    """The epoch of the stream's part in the scatter; of the whole stream if it is common."""
+    """The epoch of the stream's part in the scatter, or of the whole stream if it is common."""
     shard: Integers
     """Index into the shards of the stream."""
     window: Integers

@@ -33,7 +33,7 @@ from shards.sampling.windows import (
 )
 
 ORIGIN = ("source", "path", "position", "id", "url")
-"""Columns about the origin of a document; a corpus has some of them."""
+"""The columns that describe the origin of a document; a corpus has some of these columns."""
 
 
 @dataclass(frozen=True, kw_only=True)

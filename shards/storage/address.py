@@ -118,7 +118,7 @@ def url_errors_explained(
 
 
 WAITS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
-"""Seconds between attempts: a server that restarts is usually back within half a minute."""
+"""The pauses between attempts in seconds: a restarted server is usually back in half a minute."""
 
 _PERMANENT = (
     FileExistsError,

@@ -55,7 +55,7 @@ class HubName:
 
 
 def dataset_name(text: str) -> HubName:
-    """Return the dataset that OWNER/NAME[@REVISION] names, with or without hf: before it.
+    """Return the dataset that OWNER/NAME[@REVISION] names; the text may begin with hf:.
 
     Raises:
         UserError: The text is not a valid name.

@@ -29,14 +29,14 @@ from shards.storage.disk import disk_errors_explained
 from shards.storage.remote import RemotePath
 
 RENEWED_AFTER = 10.0
-"""Seconds between renewals."""
+"""The number of seconds between renewals."""
 
 DEAD_AFTER = 180.0
-"""Seconds without renewal after which a holder counts as dead: enough for two requests that
-hang."""
+"""The number of seconds without a renewal after which a holder counts as dead: enough for two
+requests that hang."""
 
 SETTLED_AFTER = 3.0
-"""Seconds to wait after replacing a dead holder; by then the file of any rival is visible."""
+"""The pause in seconds after a dead holder is replaced; then the file of any rival is visible."""
 
 _LOG = logging.getLogger("corpusmill")
 

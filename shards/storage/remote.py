@@ -24,7 +24,7 @@ _LOG = logging.getLogger("corpusmill")
 
 @dataclass(frozen=True, order=True, slots=True)
 class RemotePath:
-    """The URL of a file or folder, without a slash at its end."""
+    """The URL of a file or folder, which does not end with a slash."""
 
     url: str
 

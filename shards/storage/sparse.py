@@ -147,7 +147,7 @@ class SparseTable:
             self._spread = hash_range(self._reader.schema)
 
     def _footer(self) -> bytes:
-        """Fetch the footer and return it."""
+        """Fetch and return the footer."""
         size = len(self._file.data)
         self._file.fetch(np.array([[max(0, size - END_BYTES), size]]))
         ending = self._file.data[-10:].tobytes()

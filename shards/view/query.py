@@ -37,7 +37,7 @@ class Query:
         """All values by name; if a name occurs more than once, the last value counts."""
 
     def text(self, name: str) -> str:
-        """Return a value; "" if it is not given."""
+        """Return the value of a name; "" if the address lacks the name."""
         return self.values.get(name, "")
 
     def choice(self, name: str, choices: Collection[str], default: str = "") -> str:
@@ -70,7 +70,7 @@ class Query:
         return int(value)
 
     def measure(self, name: str) -> float | None:
-        """Return a number; None if it is not given.
+        """Return a number; None if the address lacks the name.
 
         Raises:
             BadQuery: The value is not a number.

@@ -57,7 +57,7 @@ class DocumentSet:
     """The source of the documents; "" stands for all sources."""
     split: str = TRAIN
     shard: str = ""
-    """The path of the shard, if there is only one."""
+    """The path of the shard; "" if the documents are those of a source and a split."""
 
     @property
     def total(self) -> int:

@@ -51,7 +51,7 @@ _HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
 }
-"""Headers of every answer that does not set them itself."""
+"""The headers that an answer has unless the answer itself sets them."""
 
 PAGES: dict[str, Callable[[Viewer, Query], Page | Redirect]] = {
     "": overview,
