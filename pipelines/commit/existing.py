@@ -241,7 +241,7 @@ def check_files(manifest: Manifest, *, output: AnyPath) -> None:
     Raises:
         DamageError: A file is missing or has a different size.
     """
-    sizes = files_in(output)  # for a URL, one listing instead of one request per file
+    sizes = files_in(output)  # for a URL, this is one listing instead of one request per file
     for name, entry in manifest.files():
         path, size = output / name, sizes.get(name, -1)
         if size != entry.bytes:

@@ -1,7 +1,7 @@
 """The unknown tokens of a run, which represent text that the tokenizer cannot spell.
 
-They are counted in all documents that passed the rules, before duplicates are dropped, so that the
-numbers do not depend on how the input was split.
+The tokens are counted in all documents that passed the rules, before duplicates are dropped, so
+that the numbers do not depend on how the input was split.
 """
 
 from collections import Counter

@@ -28,7 +28,7 @@ earlier generation has the text.
 """
 
 REASONS = (DUPLICATE, NEAR_DUPLICATE)
-"""The reasons by their numbers in `reason`. A document with both reasons gets the first."""
+"""The reasons, in the order of their numbers in `reason`. A document with both gets the first."""
 
 EXACT, NEAR = range(2)
 
@@ -118,7 +118,7 @@ def count_drops(table: pa.Table, source_of: Sequence[str]) -> tuple[Counts, Coun
 
 
 def drop_path(work: AnyPath, reference: str) -> AnyPath:
-    """Return the path of a drop file."""
+    """Return the path of the drop file that a reference names."""
     return work / f"{reference}.drops"
 
 

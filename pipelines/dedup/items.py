@@ -173,7 +173,7 @@ def _equal_texts(files: _ItemFiles) -> DedupRecord:
         files.output, files.index.previous, files.within, high=found.high, low=found.low
     )
     mask = repeated | seen
-    seen &= ~repeated  # a text that several segments have was seen before only once
+    seen &= ~repeated  # only the first copy of a text counts as seen before
     drops = drop_table(
         found.order[mask],
         found.segment[mask],

@@ -117,7 +117,7 @@ def _is_wide_space(data: np.ndarray, place: np.uint64) -> bool:
 
 
 @kernel
-def sign(  # noqa: PLR0913, PLR0917  what is looked up, worked on, and written
+def sign(  # noqa: PLR0913, PLR0917  tables, buffers and results
     folded: np.ndarray,
     ends: np.ndarray,
     tables: MinhashTables,

@@ -86,7 +86,7 @@ def read_range(
 
 
 def segments_of(rows: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the segment numbers (uint32[n]) of rows; `starts` is from read_range."""
+    """Return the segment numbers (uint32[n]) of rows; `starts` is as read_range returns it."""
     found: np.ndarray = (np.searchsorted(starts, rows, "right") - 1).astype(np.uint32)
     return found
 

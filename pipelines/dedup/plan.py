@@ -126,7 +126,7 @@ class DedupPlan:
         )
 
     def _items(self, stage: str, ranges: int, **settings: Any) -> list[DedupItem]:
-        """Return an item for each range of a stage; its name is a hash of its settings."""
+        """Return an item for each range of a stage; an item's name is a hash of its settings."""
         items = []
         for index in range(ranges):
             of_item = {"index": index, "ranges": ranges, **settings}
@@ -143,7 +143,7 @@ class DedupPlan:
         return {f"{name}/{item.name}": records[item.name] for item in items}
 
     def _ranges(self, band: int) -> int:
-        """Return the number of ranges of the text hash or of the hash of a band."""
+        """Return the number of ranges that divide the text hash or the hash of a band."""
         if band == EXACT_HASH:
             return num_ranges(sum(counts.texts for counts in self._counts), many=self._many)
         rows = sum(counts.signed for counts in self._counts)

@@ -260,7 +260,7 @@ class PreviousPairs:
         *,
         threshold: float,
     ) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield slices of the pairs, each with the mask (bool[n]) of those that are similar enough.
+        """Yield slices of the pairs, each with the mask (bool[n]) of the similar pairs.
 
         Args:
             output: The folder of the dataset.

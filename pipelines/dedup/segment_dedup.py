@@ -47,7 +47,7 @@ def _rows(packed: pa.Array) -> np.ndarray:
 
 
 class SegmentDedup:
-    """Dedup among the documents of each file of one segment."""
+    """Deduplicates the documents of each file of one segment."""
 
     def __init__(self, documents: pa.Table, *, files: np.ndarray | None = None) -> None:
         """Find the equal texts.

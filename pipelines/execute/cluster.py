@@ -45,8 +45,8 @@ def with_defaults(flags: Sequence[str]) -> list[str]:
 
     `sdk_worker_parallelism`: The number of processes that one Flink TaskManager may start. The
     TaskManager starts a process when a step of a slot requests one, and assigns processes in turn.
-    By default one process serves all slots of a machine, which leaves all cores but one idle. With
-    environment LOOPBACK workers are children of the driver, as many as the engine requests.
+    By default one process serves all slots of a machine, which leaves all cores but one idle. If
+    the environment is LOOPBACK, workers are children of the driver, as many as the engine requests.
     """
     runner = runner_name(flags)
     added: dict[str, object] = {}
@@ -65,7 +65,7 @@ def check_engine_answers(flags: Sequence[str]) -> None:
     """Check that something listens at the address that the flags give for the engine.
 
     Raises:
-        UserError: Nothing listens there; this takes at most ANSWER_SECONDS.
+        UserError: Nothing listens there; the check takes at most ANSWER_SECONDS.
     """
     options = PipelineOptions([*flags])
     endpoint = options.view_as(PortableOptions).job_endpoint
@@ -95,7 +95,7 @@ def known_flags(words: Sequence[str]) -> list[str]:
     """Return Beam's flags from the words of a command line that are not flags of the corpus.
 
     Args:
-        words: Flags of Beam's Python SDK; then, after `--`, those that only the runner knows.
+        words: Flags of Beam's Python SDK, then `--` and the flags that only the runner knows.
 
     Raises:
         UserError: Beam's Python SDK does not know one of the flags before `--`.

@@ -60,7 +60,7 @@ def beam_flags(words: Sequence[str]) -> list[str]:
     """Return Beam's flags from the words of a command line that are not flags of the corpus.
 
     Args:
-        words: Flags of Beam's Python SDK; then, after `--`, those that only the runner knows.
+        words: Flags of Beam's Python SDK, then `--` and the flags that only the runner knows.
 
     Raises:
         UserError: Beam's Python SDK does not know one of the flags before `--`.

@@ -42,7 +42,7 @@ def _for_dataflow(name: str) -> str:
 def named_runner(options: PipelineOptions) -> PipelineRunner | None:
     """Return a runner for Prism that passes on the job's name; None for other runners."""
     flags = options.view_as(beam.StandardOptions)
-    prism: PipelineRunner = _Prism()  # type: ignore[no-untyped-call]  # Beam's has no types
+    prism: PipelineRunner = _Prism()  # type: ignore[no-untyped-call]  # Beam's class has no types
     return prism if (flags.runner or "").rpartition(".")[2] == "PrismRunner" else None
 
 

@@ -127,7 +127,7 @@ class Workers:
         """
         call = _Call(_with_warnings, (function, argument), "the beginning of the run")
         self._finish([call])
-        return call.result  # type: ignore[no-any-return]  # what came through the pipe
+        return call.result  # type: ignore[no-any-return]  # objects from the pipe have no types
 
     def _finish(self, calls: Sequence[_Call]) -> None:
         waiting = deque(calls)

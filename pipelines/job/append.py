@@ -83,7 +83,7 @@ def append(module: str, options: Options) -> Manifest | None:
 
 
 def _listed(module: str, options: Options) -> tuple[Listing, dict[str, Corpus]]:
-    """List the inputs, and return the corpus of each source.
+    """Return the listing of the inputs, and the corpus of each source.
 
     With --append, empty or unreadable inputs are left for a later run; otherwise they are refused.
     """

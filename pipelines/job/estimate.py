@@ -108,7 +108,7 @@ class SampledCorpus(Corpus):
 
 @dataclass(frozen=True, kw_only=True)
 class SourceEstimate:
-    """The estimated size of a source, and of the results from it."""
+    """The estimated sizes of a source and of the results that a run makes from the source."""
 
     files: int
     stored_bytes: int

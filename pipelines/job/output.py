@@ -71,7 +71,7 @@ def _sources(output: AnyPath) -> Sequence[str]:
 
 
 def _check_work(work: Path) -> None:
-    """Refuse if .work or one of its folders is a symlink."""
+    """Check that neither .work nor a folder in .work is a symlink."""
     with disk_errors_explained(work):
         paths = [work, *(work.iterdir() if work.is_dir() else ())]
         links = [path for path in paths if path.is_symlink()]
@@ -129,7 +129,10 @@ def _check_parts(parts: _Parts, place: Sequence[str], spec: str, output: AnyPath
 
 
 def _reaches(pattern: Sequence[str], below: Sequence[str]) -> bool:
-    """Return whether a pattern may match files of a dataset, which is `below` its folder."""
+    """Return whether a pattern may match files of a dataset whose folder is `below`.
+
+    Both are given as parts of paths relative to the same folder.
+    """
     if pattern and not _may_match_output(pattern[-1]):
         return False
     for part, name in zip(pattern, below, strict=False):

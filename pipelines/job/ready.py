@@ -86,7 +86,7 @@ def _named_files(options: Options) -> Iterator[tuple[str, str]]:
         yield name, "--url-blocklist names a list of domains"
     for text in options.classifier:
         name, colon, _ = parse_spec(text).source.rpartition(":")
-        if colon:  # loading the model reports other forms
+        if colon:  # if there is no colon, loading the model reports the error
             yield name, "--classifier names a fastText classifier, FILE:LABEL>=SCORE"
     for text in options.perplexity:
         spec = parse_spec(text)

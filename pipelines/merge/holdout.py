@@ -23,7 +23,7 @@ def holdout_threshold(
     dropped: int,
     fraction: float,
 ) -> int:
-    """Return the holdout hash below which a source's documents become validation after dedup.
+    """Return the holdout hash below which a source's documents, after dedup, are held out.
 
     The threshold holds out a fraction of the documents that dedup keeps, but at least
     MIN_VALIDATION documents and at most the share MAX_VALIDATION.

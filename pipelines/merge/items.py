@@ -82,7 +82,7 @@ class MergeRecord:
     tallies: tuple[Tally, ...] = ()
     """Sums of the final audit rows, counted independently of the tallies of segments."""
     histograms: Mapping[str, Mapping[str, Histogram]] = field(default_factory=dict)
-    """Histograms by column of the audit rows, then by verdict."""
+    """Histograms of the audit rows, by column and then by verdict."""
 
     @property
     def entries(self) -> tuple[ShardEntry | TableEntry, ...]:

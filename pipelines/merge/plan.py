@@ -29,7 +29,7 @@ class Sharding:
     """The options that decide how sources are divided into shards."""
 
     shards: int
-    """The number of shards per source; 0 chooses it by tokens."""
+    """The number of shards per source; 0 chooses the number by tokens."""
     shard_tokens: int
     """The maximum number of tokens of a shard."""
     validation: float

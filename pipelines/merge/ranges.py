@@ -1,4 +1,4 @@
-"""The stage `ranges`: cuts the segments of very large sources by ranges of the order.
+"""The stage `ranges`, which cuts the segments of very large sources by ranges of the order.
 
 Every shard reads a slice of each segment of its source, so the number of slices is segments x
 shards, and the more slices there are, the shorter they are. At 100 TB a slice has a few documents,
@@ -39,7 +39,7 @@ from shards.tables import column, with_hash_range, write_table
 FOLDER = "ranges"
 
 MAX_SHARD_SLICES = 10_000_000
-"""The number of segments x shards of a source above which its segments are cut."""
+"""The number of slices, segments x shards, of a source above which its segments are cut."""
 
 FEW_SLICES, MIN_ROWS = 100_000, 1024
 """On object storage, which is read in whole blocks, segments are also cut if there are more than
@@ -119,7 +119,7 @@ def choose_cut(segments: int, shards: int, *, rows: float, remote: bool) -> int:
 
 
 def num_slices(segments: int, shards: int, cut: int) -> int:
-    """Return the cost of a cut in slices: those that cutting reads, and those that shards read."""
+    """Return the cost of a cut: the slices that cutting reads plus the slices that shards read."""
     # `cut` segments become one segment in each of `cut` ranges.
     read = PASS_WEIGHT * segments * cut if cut > 1 else 0
     return read + -(-segments // cut) * shards
@@ -261,7 +261,7 @@ def _write_documents(
     pieces: Sequence[Range],
     dtype: np.dtype[Any],
 ) -> dict[str, FileEntry]:
-    """Write the documents that are not dropped, with tokens, bins and holdout; return the files.
+    """Write .documents, .tokens, .bins and .holdout without dropped documents; return the files.
 
     Args:
         stem: The stem of the new segment.

@@ -178,7 +178,7 @@ def merged_texts(stems: Mapping[int, AnyPath], within: Range) -> pa.Table:
     """Return the texts of the audit rows that merged_rows returns, in the same order.
 
     Args:
-        stems: The segments by their number; they have texts.
+        stems: The segments, which all have .texts, by number.
         within: The range of orders.
     """
 
@@ -196,7 +196,7 @@ def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -
     """Return the audit rows of the documents dropped in a range, with texts, sorted by order.
 
     Args:
-        stems: The segments by their number; they have texts.
+        stems: The segments, which all have .texts, by number.
         within: The range of orders.
         drops: The documents that dedup dropped in the range.
     """
@@ -206,7 +206,7 @@ def dropped_rows(stems: Mapping[int, AnyPath], within: Range, *, drops: Drops) -
 
 
 def _with_verdicts(audit: pa.Table, dropped: Mapping[int, np.ndarray]) -> pa.Table:
-    """Return audit rows with the verdicts of dedup; `dropped` has the dropped orders by reason."""
+    """Return audit rows with the verdicts of dedup; `dropped` has orders of documents by reason."""
     for reason, orders in dropped.items():
         if not len(orders):
             continue

@@ -1,9 +1,9 @@
 """Axes of the report's pictures, which give the place of each value of the histograms' grid.
 
-Shares get a linear axis, all other values a logarithmic one. All cells of an axis have the same
-width (hundredths, or one or more eighths of an octave), so the height of a bar alone shows how many
-documents there are. Values that do not fit the axis have a separate place: values above 1 to the
-right of shares, 0 to the left of a logarithmic axis.
+Shares get a linear axis; all remaining values get a logarithmic axis. All cells of an axis have the
+same width (hundredths, or one or more eighths of an octave), so the height of a bar alone shows how
+many documents there are. Values that do not fit the axis have a separate place: values above 1 are
+to the right of shares, and 0 is to the left of a logarithmic axis.
 """
 
 import math
@@ -16,7 +16,7 @@ from pipelines.segments.histograms import PER_OCTAVE, PER_UNIT
 MAX_CELLS, MAX_TICKS = 80, 5
 _ENDS = (0.2, 0.5, 1.0)
 _STEP = 10
-"""The number of cells of which the last tick of a linear axis is a multiple."""
+"""The last tick of a linear axis is at a multiple of this number of cells."""
 _APART = 0.08
 """The gap between an axis and the separate place, as a share of the axis; two ticks fit in it."""
 
@@ -66,7 +66,7 @@ def _linear(end: float, counts: Mapping[float, int], *, beside: bool) -> Axis:
 
 
 def _logarithmic(values: Iterable[float], *, beside: bool) -> Axis:
-    """Return an axis for values above 0."""
+    """Return a logarithmic axis for values above 0."""
     steps = [math.floor(math.log2(value) * PER_OCTAVE) for value in values]
     merged = (max(steps) - min(steps)) // MAX_CELLS + 1
     first, last = min(steps) // merged, max(steps) // merged

@@ -1,7 +1,7 @@
 """The content of the report's pictures: bars that go upwards and downwards from a base line.
 
 The macro `picture` of templates/macros.html.j2 draws a picture. Places are in cells from the left,
-heights in per cent of the picture, so this module does not know how large the picture is.
+and heights are in per cent of the picture, so this module does not know the picture's size.
 """
 
 import math

@@ -33,7 +33,7 @@ The metrics of a run's steps follow as further columns (`audit_schema`).
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
-    """Sums over the rows of one group, verdict and reason ("" when kept)."""
+    """Sums over the rows of one group, verdict and reason ("" if kept)."""
 
     verdict: str
     reason: str

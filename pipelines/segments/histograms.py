@@ -69,7 +69,7 @@ def _count_bins(values: np.ndarray) -> dict[str, int]:
 def add_histograms(
     parts: Iterable[Mapping[str, Mapping[str, Histogram]]],
 ) -> dict[str, dict[str, dict[str, int]]]:
-    """Return the sum of histograms by column and verdict."""
+    """Return the sums of histograms, by column and verdict."""
     whole: dict[str, dict[str, dict[str, int]]] = {}
     for part in parts:
         for name, verdicts in part.items():

@@ -62,7 +62,7 @@ class SegmentEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class PreviousGeneration:
-    """The signature tables of an earlier generation: paths, relative to the output.
+    """The paths of an earlier generation's signature tables, relative to the output.
 
     Table k of n holds the hashes, or the orders, of Range.of(k, n).
     """
@@ -134,11 +134,11 @@ class SegmentIndex:
     """Whether the segments hold the texts of dropped documents."""
     segments: tuple[SegmentEntry, ...]
     previous: tuple[PreviousGeneration, ...] = ()
-    """The earlier generations of the dataset, oldest first; their documents precede new ones."""
+    """The earlier generations of the dataset, oldest first; new documents follow theirs."""
 
     @cached_property
     def name(self) -> str:
-        """The hash of the whole index, which is part of the name of every item; slow to compute."""
+        """The hash of the whole index, which is part of every item's name; computing it is slow."""
         return hashlib.sha256(canonical_json(to_json(self))).hexdigest()[:24]
 
     @property

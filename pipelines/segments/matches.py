@@ -45,7 +45,7 @@ def matching_rows(path: AnyPath, key: str, values: np.ndarray, *, within: Range)
 def _windows(
     table: SparseTable, key: str, values: np.ndarray, within: Range
 ) -> Iterator[tuple[np.ndarray, int, int]]:
-    """Yield groups of values, each with the first block that may have them and the block after."""
+    """Yield groups of values, each with the start and end of the blocks that may have them."""
     num_blocks = table.num_blocks
     if not num_blocks or not len(values):
         return
@@ -57,7 +57,7 @@ def _windows(
     cuts = np.flatnonzero(first[1:] >= last[:-1]) + 1
     for start, stop in zip([0, *cuts.tolist()], [*cuts.tolist(), len(values)], strict=True):
         wanted, window = values[start:stop], [int(first[start]), int(last[stop - 1])]
-        # If a row is outside of the window, a row at an end of the window is outside as well.
+        # The window grows as long as the rows before or after it may have one of the values.
         while window[0] and _keys(table, key, window[0])[0] >= wanted[0]:
             window[0] -= 1
         while window[1] < num_blocks and _keys(table, key, window[1] - 1)[-1] <= wanted[-1]:
@@ -74,7 +74,7 @@ def _chosen(piece: pa.Table, key: str, wanted: np.ndarray) -> pa.Table:
     inside = wanted[slice_between(wanted, int(keys[0]), int(keys[-1]) + 1)]
     starts = np.searchsorted(keys, inside, "left")
     lengths = np.searchsorted(keys, inside, "right") - starts
-    # The rows of each value that occurs, from its first row on.
+    # For each value that occurs, the numbers of all rows that have the value.
     skipped = np.cumsum(lengths) - lengths
     rows = np.repeat(starts - skipped, lengths) + np.arange(lengths.sum())
     return piece.take(rows)

@@ -67,9 +67,9 @@ DOCUMENT_SCHEMA = pa.schema(
 )
 """The columns that the first step gets; the corpus's columns of provenance and PATH follow.
 
-`position` and `length` are in bytes of the uncompressed file (or row number and 1). `bytes` is the
-number of UTF-8 bytes of prompt and text as read. `group` is the part of the corpus that the account
-lists separately ("" if there is none).
+`position` and `length` are in bytes of the uncompressed file; in tables they are the row number
+and 1. `bytes` is the number of UTF-8 bytes of prompt and text as read. `group` is the part of the
+corpus that the account lists separately ("" if there is none).
 """
 
 

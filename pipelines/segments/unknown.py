@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 UNKNOWN = "unknown_tokens"
-"""The column with the number of unknown tokens of a document; null if the tokenizer has none."""
+"""The column with the number of unknown tokens of a document; null if the tokenizer lacks them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -82,7 +82,7 @@ class PipelineResult:
         )
 
     def digests(self) -> dict[str, str]:
-        """Return the hash of each source's rows; it does not depend on the order of work."""
+        """Return the hash of each source's rows; the hash does not depend on the order of work."""
         sums: defaultdict[str, int] = defaultdict(int)
         for one in self.segments:
             sums[one.source] = (sums[one.source] + int(one.digest, 16)) % 2**64
@@ -174,7 +174,7 @@ def commit_pane(
 def _grown(
     context: WriteContext, written: PipelineResult, pane: WindowPane, *, base: Manifest | None
 ) -> Manifest | None:
-    """Make a generation from segments; the segments of other windows stay."""
+    """Make a generation from segments, and return the manifest; segments of other windows stay."""
     spec = replace(_spec(context, written), base=base.number if base else 0, grows=True)
     check_base(spec, base and _without_documents(base))
     store = JobStore(spec.work, uuid.uuid4().hex)

@@ -1,4 +1,4 @@
-"""WriteDataset, the end of a custom pipeline: its documents become a dataset."""
+"""WriteDataset, the last transform of a custom pipeline, which turns documents into a dataset."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence

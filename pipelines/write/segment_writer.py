@@ -81,7 +81,7 @@ class SegmentResult:
     source: str
     segment: Segment
     digest: str
-    """The sum, modulo 2**64, of a hash of each row; in hexadecimal digits."""
+    """The sum, modulo 2**64, of a hash of each row, in hexadecimal digits."""
     columns: Columns
     """The columns of the segment's documents, equal for a whole source; empty if there are none."""
     begun: float = 0.0
