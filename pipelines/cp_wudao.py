@@ -50,7 +50,7 @@ _BATCH = 1 << 16
 
 
 class RecordPlace(NamedTuple):
-    """The place of a record; places sort by their hash."""
+    """The place of a record; places are ordered by the records' hashes."""
 
     hash: int
     """The sample hash of the record."""

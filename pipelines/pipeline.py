@@ -115,7 +115,7 @@ def build_graph(
 
 
 class ReadSplits(beam.PTransform[Any, PCollection[PlannedItem]]):
-    """Cuts the input into splits: ranges of large files, and packs of small ones."""
+    """Cuts the input into splits: ranges of large files, and packs of small files."""
 
     def __init__(self, store: JobStore) -> None:
         super().__init__()

@@ -53,8 +53,8 @@ AMOUNTS = ("documents", "bytes", "tokens")
 LANGUAGE, SCORE, FIRST_RULE = 0, 1, 2
 """The numbers of the steps for the language and its score, and of the first rule."""
 KEPT, DEDUPLICATED, SCREENED, EXCLUDED = FATES = range(4)
-"""The fates of a text in a run; SCREENED: dropped between rules and dedup; EXCLUDED: dropped by a
-step."""
+"""The fates of a text in a run; SCREENED texts are dropped between rules and dedup, and EXCLUDED
+texts by a step."""
 
 _REACHED_DEDUP = [KEPT, DEDUPLICATED]
 _BATCH_ROWS = 1 << 17
@@ -97,7 +97,7 @@ class Rethreshold(Command):
         """Print what the thresholds would keep, as text or JSON.
 
         Raises:
-            UserError: There is no such dataset, or its metrics cannot answer the question.
+            UserError: There is no such dataset, or the dataset's metrics do not suffice.
         """
         directory, number = parse_dataset(self.dataset)
         manifest = read_manifest(directory)

@@ -1,4 +1,4 @@
-"""The kinds of characters that rules look at: one table of eight kinds for all code points."""
+"""A table of all code points with the eight kinds of characters that rules distinguish."""
 
 from functools import cache
 
@@ -37,8 +37,8 @@ PUNCTUATION = TERMINAL | _characters(
     3001 3008-300D 3010-3011 FF05 FF08-FF09 FF0C FF11 FF1A-FF1B FF5E
     """
 )
-"""A word that consists of these characters is a symbol (datatrove 0.10.1, PUNCTUATION_SET). As
-there, the full-width digit one is included."""
+"""A word that consists of these characters is a symbol (datatrove 0.10.1, PUNCTUATION_SET). As in
+datatrove, the full-width digit one is included."""
 
 LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 """The characters that end a line for str.splitlines()."""

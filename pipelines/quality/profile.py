@@ -77,7 +77,7 @@ class Profile:
 
     family: str
     variant: str = ""
-    """The origin, if the family has several variants: "paper", "datatrove" …"""
+    """The origin, such as "paper" or "datatrove", if the family has several variants."""
     alias: bool = False
     """Whether the bare name of the family means this variant."""
     metrics: tuple[str, ...]
@@ -102,7 +102,7 @@ class Profile:
 
     @property
     def short(self) -> str:
-        """The family's name for its default variant, else the full name; columns begin with it."""
+        """The family's name for the default variant, else the full name; begins column names."""
         return self.family if self.alias else self.name
 
     @property

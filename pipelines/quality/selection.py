@@ -102,7 +102,7 @@ def recorded_bounds(options: Mapping[str, Any]) -> Selection:
 
 
 def merge_selections(first: Selection, second: Selection) -> Selection:
-    """Return for each language its profiles of the first selection, then those of the second."""
+    """Return, for each language, the profiles of the first selection, then those of the second."""
     if not second:
         return first
     return {
@@ -261,7 +261,7 @@ def _override(
 
 
 def profiles_for(selection: Selection, language: str) -> tuple[BoundProfile, ...]:
-    """Return the profiles of a language: its own, or those for every language that support it."""
+    """Return a language's own profiles, or those of EVERY_LANGUAGE that support the language."""
     if language in selection:
         return selection[language]
     plain = plain_code(language)

@@ -72,13 +72,13 @@ _LOG = logging.getLogger(__name__)
 _RULES = "a6e188d511aa8172f7b4249aba529547287bfba6986589b7fe584dab59b3e8c2"
 """The SHA-256 of the rules that the kernels implement, which are those of spaCy 3.8."""
 
-# spaCy reads this word as one of its own symbols, and fails with an assertion on its second
+# spaCy takes this word for one of spaCy's own symbols, and fails with an assertion on its second
 # occurrence; datatrove 0.10.1 (utils/word_tokenizers.py) then removes the word.
 _UNREADABLE = "IS_ALPHA"
 
 # spaCy's rules about affixes, for ASCII.
 _QUOTES = frozenset("\"'`,")
-"""Quotation marks; for spaCy a comma is one of them."""
+"""Quotation marks, which include the comma for spaCy."""
 _MARKS = _QUOTES | frozenset(";:!?()[]{}<>_#*&")
 """Characters that are suffixes alone, and do not end longer suffixes."""
 _PREFIXES = _MARKS | frozenset("%=$")
@@ -362,7 +362,7 @@ class _ChunkTables:
             self._reset()
 
     def add(self, chunks: Sequence[str]) -> dict[str, list[int]]:
-        """Let spaCy split distinct new chunks, store their tokens, and return them."""
+        """Let spaCy split distinct new chunks, store the chunks' tokens, and return the tokens."""
         tokens_of = self._spacy.split(chunks)
         rows = np.zeros((len(chunks), _NUM_COLUMNS), np.int64)
         rows[:, _KEY] = texts_as_spans(chunks).hashes().view(np.int64)
@@ -858,7 +858,7 @@ def _split_texts(  # noqa: PLR0913, PLR0917  texts, rules, memory, and where to 
         starts: Output, int64[len(codes)]: where words begin.
         ends: Output, int64[len(codes)]: where words end.
         kinds: Output, uint8[len(codes)]: the kinds of words.
-        offsets: Output: where the words of each text begin, from the second text on.
+        offsets: Output: where the words of each text after the first begin.
     """
     num_words = 0
     for text in range(len(begins)):

@@ -203,7 +203,7 @@ class Spans:
         inside = places[np.arange(offsets[-1]) + np.repeat(firsts - offsets[:-1], lasts - firsts)]
         return Spans(self.characters, inside, inside + 1, offsets)
 
-    # --- other ranges
+    # --- new ranges
 
     def stripped(self, kinds: int = SPACE) -> "Spans":
         """Return the ranges without characters of these kinds at either end."""
@@ -256,7 +256,7 @@ class Spans:
         return replace(self, characters=Characters(codes, kinds), ends=lasts), lasts < self.ends
 
     def joined(self, *, feeds: int = 0) -> "Spans":
-        """Return the ranges one after another, in a copy of their characters.
+        """Return the ranges one after another, in a copy of the ranges' characters.
 
         Args:
             feeds: The number of line feeds after each range; the last range gets one more.
@@ -349,7 +349,7 @@ def _add(values: Places, offsets: Places, sums: Places) -> None:
 
 @kernel
 def _copy(codes: Codes, starts: Places, ends: Places, to: Places, copies: Codes) -> None:
-    """Copy ranges to other places of an array."""
+    """Copy ranges to new places in an array of copies."""
     for index in range(len(starts)):
         for at in range(ends[index] - starts[index]):
             copies[to[index] + at] = codes[starts[index] + at]

@@ -1,4 +1,4 @@
-"""The first rule that a text breaks, computed only from its language and its metrics."""
+"""Finds the first rule that a text breaks, using only the text's language and metrics."""
 
 from collections.abc import Mapping, Sequence
 

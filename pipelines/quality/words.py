@@ -1,4 +1,4 @@
-"""Finds the words of texts, as each profile counts them.
+"""Finds the words of texts in the way that each profile counts words.
 
 Words are separated by white space, or found by jieba's accurate mode (Chinese) or by spaCy's
 English rules, which datatrove uses. jieba and spaCy are loaded when they are first used.

@@ -45,7 +45,7 @@ class Blocklist:
     entries: np.ndarray
     """uint64, sorted, distinct."""
     fingerprint: str
-    """SHA-256 of the entries, in hexadecimal; their order does not matter."""
+    """SHA-256 of the entries, in hexadecimal; the order of the entries does not matter."""
 
     def blocked(self, urls: Sequence[str]) -> np.ndarray:
         """Return whether an entry blocks each URL (bool[urls]); empty URLs are never blocked."""

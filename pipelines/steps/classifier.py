@@ -77,7 +77,7 @@ class QualityClassifier:
 
 
 class ClassifierScorer(Scorer):
-    """The classifiers of a run, by language; their columns are classifier.LABEL.
+    """The classifiers of a run, by language; the columns of scores are classifier.LABEL.
 
     The module's docstring shows specs. A source is a file and a label of its model.
     """

@@ -78,7 +78,7 @@ class Contamination:
         return np.concatenate([np.zeros(0, np.int32), *counts]).astype(np.int32)
 
     def _starts(self, batch: Units) -> np.ndarray:
-        """Return the places (int64) where an n-gram may begin, because its head is there."""
+        """Return the places (int64) of heads, which are the places where an n-gram may begin."""
         heads = batch.ngrams(self.head)
         table, shift = self._filter
         places = np.flatnonzero(table[(heads >> shift).view(np.int64)])
@@ -158,7 +158,7 @@ def _decoded(value: Any) -> Any:
 
 
 def _ngrams_of(text: str, n: int) -> tuple[int, np.ndarray, np.ndarray]:
-    """Return the length of an item's n-grams (0 if it is too short), their hashes, and heads."""
+    """Return the length (0 if an item is too short), hashes and heads of the item's n-grams."""
     item = units([text])
     count = len(item.hashes)
     scale = CHARACTERS_PER_WORD if 2 * int(item.single.sum()) > count else 1

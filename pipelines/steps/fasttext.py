@@ -155,7 +155,7 @@ class FastTextFile:
     words: Sequence[bytes]
     """The words, including END_OF_LINE, in the order of their rows.
 
-    Empty for a model without a tree: such models may have millions of words, which are not needed.
+    Empty for a model with no tree: such models may have millions of words, which are not needed.
     """
     labels: Sequence[str]
     """The labels, most frequent first."""

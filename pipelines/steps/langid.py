@@ -107,7 +107,7 @@ class LanguageIdentifier:
     """How many characters of each text are read; 0 means all, AUTO as many as are needed."""
 
     def identify(self, texts: Iterable[str]) -> _Answers:
-        """Return the most likely language of each text and its probability, from 0 to 1.
+        """Return each text's most likely language and the probability of the language, from 0 to 1.
 
         Texts that are empty or white space are `UNDETERMINED` with score 0.
         """

@@ -139,7 +139,7 @@ class KenLM:
 
 
 class PerplexityScorer(Scorer):
-    """The language models of a run, by language; their column is perplexity.value.
+    """The language models of a run, by language; the column of scores is perplexity.value.
 
     The module's docstring shows specs. A source is a KenLM file and a SentencePiece file.
     """

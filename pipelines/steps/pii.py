@@ -60,7 +60,7 @@ def mask_text(text: str) -> tuple[str, dict[str, int]]:
 
 
 def mask_texts(texts: Sequence[str]) -> tuple[list[str], list[Mapping[str, int]]]:
-    """Return the results of mask_text() for all texts, several times as fast.
+    """Return the results of mask_text() for all texts, several times as fast as single calls.
 
     One search over all texts finds the few that have to be masked one by one.
 
@@ -279,7 +279,7 @@ _LANDLINE = rf"""
       | [(（] 0{_AREA} [)）] [- ]? | 0{_AREA} [- ] )
     [2-8][0-9]{{2,3}} [- ]? [0-9]{{4}} (?:-[0-9]{{1,5}})? {_AFTER}
 """
-"""Chinese landlines: area code (010, 02x, 03xx to 09xx), seven or eight digits, extension."""
+"""Chinese landlines: area code (010, 02x, 03xx to 09xx), seven or eight digits, and extension."""
 
 _CODE = r"(?![2-9]00)[2-9][0-9]{2}"
 _NANP = rf"""
@@ -296,7 +296,7 @@ _INTERNATIONAL = rf"""
     (?<![=&#%$€£¥￥@/\\)+.-]) \+ [1-9][0-9]{{0,2}}
     (?: [- ]? \([0-9]{{1,4}}\) )? (?: [- ]? [0-9]{{1,5}}+ ){{2,7}}+ {_AFTER}
 """
-"""A plus sign, a country code, groups of digits; 9 to 15 digits in all (ITU-T E.164 allows 15)."""
+"""Plus sign, country code, and groups of digits; 9 to 15 digits in all (ITU-T E.164 allows 15)."""
 
 _REGION = r"(?: 1[1-5] | 2[1-3] | 3[1-7] | 4[1-6] | 5[0-4] | 6[1-5] | 71 | 8[1-3] ) [0-9]{4}"
 """Region codes of GB/T 2260; 81 to 83 are for residents from Hong Kong, Macao and Taiwan."""

@@ -49,7 +49,7 @@ class Step(ABC):
 
 
 class NamedStep(Protocol):
-    """A step, or another callable with a name."""
+    """A step, or any other callable that has a name."""
 
     @property
     def name(self) -> str:

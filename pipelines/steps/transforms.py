@@ -130,7 +130,7 @@ def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:
 
 
 class FilterUrls(Steps):
-    """Drops documents whose column `url` matches an entry of a blocklist: `url-blocklist`."""
+    """Drops documents whose `url` matches an entry of a blocklist, with reason `url-blocklist`."""
 
     def __init__(self, *paths: str) -> None:
         """Make the transform.
@@ -147,7 +147,7 @@ class FilterUrls(Steps):
 
 
 class Clean(Steps):
-    """Cleans each text, and adds `repaired`: whether the text changed; drops `empty` texts."""
+    """Cleans each text, adds `repaired` (whether the text changed), and drops `empty` texts."""
 
     def __init__(self, level: str = "") -> None:
         """Make the transform.
@@ -240,7 +240,7 @@ def _judge(*, scored_by: tuple[Sequence[str], Sequence[str]], **arguments: Any) 
 
 
 class Decontaminate(Steps):
-    """Drops texts that share 13 words in a row with a benchmark; reason `contaminated`."""
+    """Drops texts that share 13 words in a row with a benchmark; the reason is `contaminated`."""
 
     def __init__(self, *paths: str) -> None:
         """Make the transform.

@@ -18,10 +18,10 @@ from dataclasses import dataclass
 import numpy as np
 
 BATCH_CHARACTERS = 1 << 18
-"""The maximum number of characters of a batch, so that its arrays stay in the cache."""
+"""The maximum number of characters of a batch, so that the arrays stay in the cache."""
 
 GAP, WORD, SINGLE, NOTHING = 0, 1, 2, 3
-"""Kinds of characters: between units, part of a word, a unit alone, ignored inside a word."""
+"""Kinds of characters: between units, part of a word, a unit alone, and ignored in a word."""
 _CODES = 0x32000
 """The first code point after all letters; it and higher code points separate words."""
 _NO_SPACES = (

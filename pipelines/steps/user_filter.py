@@ -40,7 +40,7 @@ STEPS: tuple[type[Step], ...] = (
     BlockStep, CleanStep, IdentifyStep, QualityFilter,
     DecontaminateStep, MaskStep, TokenizeStep, FingerprintStep,
 )  # fmt: skip
-"""The built-in steps; the report's figures are keyed by their names and those of their fields."""
+"""The built-in steps; the report's figures use the names of the steps and of their fields."""
 
 _OTHERS = (READ, "document", "segment")
 """Other keys of the report's figures."""

@@ -34,7 +34,7 @@ PieceRanks = Mapping[bytes, int]
 END_OF_TEXT = "<|endoftext|>"
 
 _MAX_SPECIAL = 32
-"""The maximum number of ids without a piece in published files."""
+"""The maximum number of ids that have no piece in published files."""
 
 _LOG = logging.getLogger(__name__)
 

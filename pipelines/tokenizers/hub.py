@@ -50,7 +50,7 @@ def model_file(name: str) -> Path:
 
 
 def sibling_file(name: str, file: str) -> Path | None:
-    """Return the path of another file of a model on the hub; None if the model does not have it.
+    """Return the path of a file of a model on the hub; None if the model does not have the file.
 
     Args:
         name: OWNER/NAME[@REVISION].

@@ -1,4 +1,4 @@
-"""Loads Hugging Face's `tokenizer.json`: BPE of bytes or with byte fallback, WordPiece, Unigram.
+"""Loads Hugging Face's `tokenizer.json`: BPE of bytes or with byte fallback, WordPiece, or Unigram.
 
 The library reports errors in the file; this module reads only those parts of the file that the
 library does not expose.

@@ -141,7 +141,7 @@ def _readings(model: SplittableModel, replaced: Mapping[int, str]) -> tuple[_Arr
     joining = model.character_rules.joining
     reading, first, last = (np.arange(_CODES) for _ in range(3))
     if model.remove_extra_whitespaces:
-        # At the end of a text the library would remove it like a space.
+        # The library would remove this symbol at the end of a text, like a space.
         reading[_SPACE_SYMBOL] = ODD
     for code, text in replaced.items():
         if text == " ":

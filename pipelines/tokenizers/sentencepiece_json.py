@@ -34,7 +34,7 @@ _Pieces = Sequence[tuple[str, float, int]]
 
 
 def sentencepiece_json(content: bytes, *, commands: CommandTokens, encode: Encode) -> str | None:
-    """Return a serialized model as a `tokenizer.json`; None if its ids would differ.
+    """Return a serialized model as a `tokenizer.json`; None if the ids would differ.
 
     Args:
         content: The serialized model.

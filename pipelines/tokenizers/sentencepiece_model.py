@@ -183,7 +183,7 @@ def hide_user_symbols(content: bytes) -> bytes:
 
 
 def published_end(content: bytes) -> str:
-    """Return the end-of-text piece of a model that spm_train trained on files; "" for others.
+    """Return the end-of-text piece of a model if spm_train trained the model on files, else "".
 
     Models of train_tokenizer were not trained on files, and nobody uses their control pieces.
 

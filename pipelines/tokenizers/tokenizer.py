@@ -116,7 +116,7 @@ class Tokenizer:
         return np.concatenate(parts), lengths, failures
 
     def transformers_json(self) -> str | None:
-        """Return a `tokenizer.json` that gives the same ids; None if there is none."""
+        """Return a `tokenizer.json` that gives the same ids; None if that is impossible."""
         write = self._model.transformers_json
         return None if write is None else write()
 
@@ -261,7 +261,7 @@ def _sibling(kind: str, name: str, path: Path, file: str) -> Path | None:
         kind: The kind of the tokenizer.
         name: The tokenizer's name in its spec.
         path: The path of the tokenizer's file.
-        file: The name of the other file.
+        file: The name of the file to find.
     """
     if kind == "hf" and is_model_name(name):
         return sibling_file(name, file)
