@@ -1,6 +1,6 @@
-"""Checkpoints: whole or absent, in a folder that all nodes see.
+"""Checkpoints, which are either whole or absent, in a folder that all nodes see.
 
-    RUN/step-200/*.pt                  what DeepSpeed wrote
+    RUN/step-200/*.pt                  the files that DeepSpeed wrote
     RUN/step-200/whole-00000.json      the list of these files, written last
     RUN/latest                         step-200, for DeepSpeed's own tools
 
@@ -150,8 +150,8 @@ def find_checkpoint(folder: Path, *, ranks: Ranks) -> Checkpoint | None:
 
     Args:
         folder: the folder of a run, or of one of its checkpoints.
-        ranks: all ranks, which call this together; the first one searches, and each reads a part of
-            the files.
+        ranks: all ranks, which call this together; the first rank searches, and each reads a part
+            of the files.
 
     Raises:
         NoCheckpointError: there are only unfinished checkpoints.
@@ -245,7 +245,7 @@ def read_checkpoint(folder: Path) -> "Checkpoint | str":
 
 
 def read_list(path: Path) -> FileList:
-    """Return a list of files.
+    """Return the list of a checkpoint's files that a JSON file contains.
 
     Raises:
         DamageError: the file is not such a list.
@@ -253,7 +253,7 @@ def read_list(path: Path) -> FileList:
     try:
         content = read_json(path)
         if isinstance(content, dict) and content.get("version") == 1:
-            content.pop("ranks", None)  # recorded for separate disks of each node
+            content.pop("ranks", None)  # recorded when nodes could have separate disks
         return from_json(FileList, content, where="checkpoint")
     except ValueError as error:
         raise DamageError(f"{path} is not the list of a checkpoint ({error})") from error

@@ -102,7 +102,7 @@ class RankCommand(Command):
 
 @contextmanager
 def report_on_rank0(error: type[UserError] = UserError) -> Iterator[None]:
-    """Make only the first rank report errors that all ranks know of; the others just exit."""
+    """Make only the first rank report errors that all ranks know of; the other ranks just exit."""
     try:
         yield
     except error:
@@ -114,7 +114,7 @@ def report_on_rank0(error: type[UserError] = UserError) -> Iterator[None]:
 def _end(code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
-    # Not sys.exit: gloo's and NCCL's threads may abort while the interpreter shuts down.
+    # In sys.exit, gloo's and NCCL's threads may abort while the interpreter shuts down.
     os._exit(code)
 
 

@@ -61,7 +61,7 @@ def number(meaning: str, holds: Callable[[float], bool]) -> Callable[[str], floa
     """Return a function that parses a flag's text as a number and checks a condition.
 
     Args:
-        meaning: The description of the number in messages: "a number above 0".
+        meaning: The description of the number in messages, such as "a number above 0".
         holds: The condition, which must be false for NaN.
     """
 

@@ -33,7 +33,7 @@ _BOOLS = {"true": True, "false": False, "1": True, "0": False}
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class RunData:
-    """The data that a run trains on and is validated with."""
+    """The data that a run trains on and is validated on."""
 
     plan: SamplingPlan
     sampler: Sampler
@@ -78,7 +78,7 @@ class RunData:
             self.loader(batch.size, ranks)
 
     def batches(self, step: int, ranks: Ranks) -> Iterator[Tensors]:
-        """Yield this rank's part of each global batch, from the one after `step` to the last."""
+        """Yield this rank's part of each global batch, from the batch after `step` to the last."""
         plan = self.plan
         assert plan.steps is not None  # the command line requires it
         while step < plan.steps:
@@ -240,12 +240,12 @@ def fetch_published(
 ) -> SamplingPlan:
     """Return a plan whose published datasets are in the hub's cache on every node.
 
-    All ranks call this. The first one decides which commit is read: a revision that the plan names,
-    else the commit that was read before, else the newest. Then the first rank of each node fetches
-    the files.
+    All ranks call this. The first rank decides which commit is read: a revision that the plan
+    names, else the commit that was read before, else the newest. Then the first rank of each node
+    fetches the files.
 
     Args:
-        plan: The given plan.
+        plan: The plan of the command line.
         ranks: The ranks of the run.
         saved: The plan in the checkpoint.
 

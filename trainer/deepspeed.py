@@ -65,7 +65,7 @@ sections that replaced them."""
 
 
 def read_json(name: str) -> dict[str, Any]:
-    """Read and check a DeepSpeed JSON file, or the preset with that name.
+    """Return the checked settings in a DeepSpeed JSON file, or in the preset with that name.
 
     Raises:
         UserError: there is no such file, it is not a JSON object, or a key or its value is invalid.
@@ -188,7 +188,8 @@ def with_precision(
 
     Args:
         content: the settings.
-        wanted: bf16, fp16, fp32 or auto; None: the precision of the settings, else auto.
+        wanted: bf16, fp16, fp32 or auto; None for the precision of the settings, or for auto if
+            they have none.
         supported: the precisions that the device supports, best first; auto takes the first.
 
     Raises:
@@ -223,7 +224,7 @@ def with_precision(
 def micro_batch_of(
     content: Mapping[str, Any], wanted: int | None, *, sizes: Sequence[int], world: int
 ) -> int:
-    """Return how many samples each rank computes at a time, for all sizes of the global batch.
+    """Return the number of samples per rank and micro-batch, for all sizes of the global batch.
 
     Args:
         content: DeepSpeed's settings.

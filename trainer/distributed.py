@@ -1,7 +1,7 @@
 """The processes of a run: they join, exchange values, agree to stop, and leave.
 
 The launcher (`deepspeed`, `torchrun`, `srun`) passes each process its rank in the environment;
-without a launcher there is a single process. The device comes from `deepspeed.accelerator`.
+if there is no launcher, there is a single process. The device comes from `deepspeed.accelerator`.
 """
 
 import logging
@@ -26,7 +26,7 @@ from trainer.deepspeed import BF16, FP16, FP32
 T = TypeVar("T")
 
 DTYPES = {BF16: torch.bfloat16, FP16: torch.float16, FP32: torch.float32}
-"""The types of torch, by the name of the precision."""
+"""Types of torch, by the names of the precisions."""
 
 _AMPERE = (8, 0)
 """The first CUDA capability that computes in bf16; older cards only emulate it, slowly."""
@@ -82,7 +82,7 @@ class Ranks:
 
     @property
     def is_first(self) -> bool:
-        """Whether this process reports on behalf of all."""
+        """Whether this process reports on behalf of all ranks."""
         return self.rank == 0
 
     def sum(self, values: torch.Tensor) -> torch.Tensor:
@@ -167,7 +167,7 @@ def _describe_single_process() -> None:
 
 @contextmanager
 def _reported_wait() -> Iterator[None]:
-    """Report after a while that this rank waits for the others, and the address where they meet."""
+    """Report after a while that this rank waits for other ranks, and the address to meet at."""
     rank, world, host, port = (
         os.environ[name] for name in ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
     )
@@ -256,7 +256,7 @@ class Stop:
         return any(self._heard.values())
 
     def exit_code(self) -> int:
-        """Return 128 + the signal if any rank received one, else 0; all ranks call this."""
+        """Return 128 + the number of a signal that a rank received, else 0; all ranks call this."""
         counts = self._ranks.sum(
             torch.tensor([int(heard) for heard in self._heard.values()])
         ).tolist()

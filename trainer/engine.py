@@ -137,7 +137,7 @@ class DeepSpeedEngine:
     def train_micro_batches(
         self, parts: Sequence[MicroBatchLoss], *, lr: float, seed: int, step: int
     ) -> tuple[bool, float]:
-        """Take a step: forward and backward of each micro-batch, then the update of the weights.
+        """Take a step: run each micro-batch forward and backward, then update the weights.
 
         Return whether the weights changed, and the norm of the gradients.
 
@@ -163,7 +163,7 @@ class DeepSpeedEngine:
     def _apply(self) -> tuple[bool, float]:
         """Update the weights if all gradients are finite; return whether they were, and their norm.
 
-        DeepSpeed's ZeRO optimizers skip a step whose gradients are not finite by themselves; plain
+        DeepSpeed's ZeRO optimizers themselves skip a step whose gradients are not finite; plain
         AdamW, at stage 0, does not.
         """
         if self.stage == 0:
@@ -333,7 +333,7 @@ def check_settings(deepspeed: Mapping[str, Any]) -> None:
         UserError: DeepSpeed refuses them; the message quotes the reason.
     """
     _check_monitors(deepspeed)
-    # Imported here because it reads DS_ACCELERATOR on import.
+    # The module is imported here because it reads DS_ACCELERATOR on import.
     from deepspeed.runtime.config import DeepSpeedConfig  # noqa: PLC0415
 
     try:

@@ -67,7 +67,7 @@ class DatasetWatcher:
         """Return the data of a plan after a switch, opened only once; all ranks call this.
 
         Raises:
-            CollectiveError: some rank cannot read the data, or they do not fit the model or the
+            CollectiveError: some rank cannot read the data, or the data do not fit the model or the
                 ranks.
         """
         if self._opened is None or self._opened.plan.mixes != plan.mixes:
@@ -133,7 +133,8 @@ def open_on_all_ranks(config: TrainConfig, plan: SamplingPlan, ranks: Ranks) -> 
     """Return the opened data of a plan; all ranks call this.
 
     Raises:
-        CollectiveError: some rank cannot read the data, or they do not fit the model or the ranks.
+        CollectiveError: some rank cannot read the data, or the data do not fit the model or the
+            ranks.
     """
 
     def open_here() -> RunData:

@@ -1,7 +1,7 @@
 """The most common flags of other trainers, and their counterparts here.
 
 The flags are those of THUDM/GLM, Megatron-LM, DeepSpeed and transformers' Trainer.
-docs/coming-from.md explains some of them. A dash also matches an underscore.
+docs/coming-from.md explains some of these flags. A dash also matches an underscore.
 """
 
 from collections.abc import Mapping

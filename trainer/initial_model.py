@@ -44,7 +44,7 @@ def make_model(
 
 
 def fill(model: torch.nn.Module, *, device: torch.device, dtype: torch.dtype, draws: bool) -> None:
-    """Allocate the modules of a model on the meta device, one after another.
+    """Allocate, one after another, the modules of a model that is on the meta device.
 
     Args:
         model: the model, whose modules draw their initial values in `reset_parameters`.

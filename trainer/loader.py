@@ -55,7 +55,7 @@ _log = logging.getLogger(__name__)
 
 @dataclass(eq=False)
 class Loader(IterableDataset[Tensors]):
-    """The batches of a rank, without end unless `steps` is given.
+    """The batches of a rank, which have no end unless `steps` is given.
 
     Each batch is a dict of tensors; b is `batch_size / world`:
 
@@ -184,7 +184,7 @@ class Loader(IterableDataset[Tensors]):
         return max(1, _TOKENS_AT_ONCE // (self._share * self.sampler.window.length))
 
     def _read(self, position: int, step: int, at_once: int) -> Iterator[list[Tensors]]:
-        """Yield lists of `at_once` batches: those at `position`, `position + step` and so on."""
+        """Yield lists of `at_once` batches, at `position`, `position + step` and so on."""
         end = _FOREVER if self.steps is None else self.steps * self.batch_size
         firsts, share = iter(range(position, end, step)), self._share
         num_drawn = at_once * max(1, _DRAWN_AT_ONCE // (share * at_once))
@@ -226,7 +226,7 @@ def _read_ahead(blocks: Iterator[_T], ahead: int) -> Iterator[_T]:
 
 
 def scatters_read(batch_size: int, num_scatters: int, *, world: int, rank: int) -> range:
-    """Return the scatters that a rank reads; all of them if the batch does not fit the scatters.
+    """Return the scatters that a rank reads; all scatters if the batch does not fit them.
 
     Raises:
         UserError: the batch cannot be divided among the ranks.

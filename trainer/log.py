@@ -112,7 +112,7 @@ class RunLog:
         samples: int | None = None,
         line: str | None = None,
     ) -> None:
-        """Log the figures of an event, and show the main ones on the terminal.
+        """Log the figures of an event, and show the main figures on the terminal.
 
         Args:
             event: TRAIN, VALIDATION and so on.

@@ -14,7 +14,7 @@ from trainer.distributed import DTYPES, Ranks
 from trainer.model.loss import LossSums
 
 OBJECTIVES = ("spans", "sentences", "generation", "causal")
-"""Objectives by number: those of `blanks.objective.Objective`, then next-token prediction."""
+"""Objectives by number: the values of `blanks.objective.Objective`, then next-token prediction."""
 CAUSAL_OBJECTIVE = OBJECTIVES.index("causal")
 
 _LOSS, _CORRECT, _TARGETS = range(3)
@@ -31,7 +31,7 @@ class LossTally:
 
     @classmethod
     def empty(cls, sources: Sequence[str]) -> "LossTally":
-        """Return a tally without samples."""
+        """Return a tally that has no samples."""
         return cls(tuple(sources), np.zeros((len(sources), len(OBJECTIVES), 3)))
 
     def with_sources(self, sources: Sequence[str]) -> "LossTally":
@@ -100,7 +100,7 @@ class StepResult:
     loss: float
     """The loss of the global batch in nats; 0 if no token has a loss."""
     num_tokens: int
-    """The number of tokens of the global batch without padding."""
+    """The number of tokens of the global batch, not counting padding."""
     num_samples: int
     applied: bool
     """Whether the weights were updated; they are not if the loss or a gradient was not finite."""
@@ -141,7 +141,7 @@ class SpeedMeter:
         self._since += seconds
 
     def read(self, *, peak_flops: float | None) -> dict[str, float]:
-        """Return the figures since the last call; MFU only if `peak_flops` is known."""
+        """Return the figures since the last call, with the MFU if `peak_flops` is known."""
         seconds = max(time.perf_counter() - self._since, 1e-9)
         figures = {
             "ms_per_step": 1000 * seconds / max(1, self.steps),

@@ -47,8 +47,8 @@ class PretrainTask(TrainingTask):
     data: RunData
     """The data from the next step up to the next switch."""
     epoch: int
-    """The number of samples in an epoch: the number of windows of the data that the run begins
-    with; 0 if no option depends on it."""
+    """The number of samples in an epoch, which is the number of windows of the data that the run
+    begins with; 0 if no option depends on epochs."""
     watcher: DatasetWatcher
     hooks: Sequence[Hook] = ()
     _batches: Iterator[Tensors] = field(init=False)

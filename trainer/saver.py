@@ -5,8 +5,8 @@ removed when the new one is complete and a later step was good, because until th
 whether the new weights can be used.
 
 DeepSpeed's own writer leaves truncated files, so ours replaces it. DeepSpeed calls our writer on
-each rank between collectives, so it raises no errors, because the other ranks would wait forever
-for a rank with a full disk. Our writer keeps the errors until the ranks collect them together.
+each rank between collectives, where an error, such as a full disk, would make the other ranks wait
+forever. So our writer keeps its errors until the ranks collect them together.
 """
 
 import errno
@@ -42,7 +42,7 @@ from trainer.torch_file import one_line
 T = TypeVar("T")
 
 _WITHOUT_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
-"""Errors of file systems without locks, such as Lustre mounted without `flock`."""
+"""Errors of file systems that have no locks, such as Lustre mounted without `flock`."""
 _log = logging.getLogger(__name__)
 
 
@@ -163,9 +163,9 @@ class CheckpointSaver:
     def prune(self) -> None:
         """Remove checkpoints that are older than the ones to keep; to be called after a good step.
 
-        Only complete checkpoints without a bad streak count as kept. Folders of later steps, which
-        are unfinished or damaged and from before the run went back to an earlier step, stay until
-        the run reaches their step again.
+        Only complete checkpoints that have no bad streak count as kept. Folders of later steps,
+        which are unfinished or damaged and date from before the run went back to an earlier step,
+        stay until the run reaches their step again.
 
         Raises:
             CollectiveError: a checkpoint could not be removed.
@@ -287,7 +287,7 @@ def _write_torch(state: Mapping[str, Any], path: Path) -> FileEntry:
         with atomic_write(path) as handle:
             try:
                 torch.save(state, handle)  # type: ignore[arg-type]  # it only calls write and flush
-            except RuntimeError as error:  # raised by closing the archive after another error
+            except RuntimeError as error:  # raised by closing the archive after an earlier error
                 raise error.__context__ or error from None
     finally:
         torch.serialization.set_crc32_options(before)

@@ -1,6 +1,6 @@
 """Converts text to token ids and back, with the tokenizer that made a model's data.
 
-This is the only module of `trainer` that imports from `pipelines`: it uses their tokenizers.
+This is the only module of `trainer` that imports from `pipelines`: it uses the tokenizers there.
 """
 
 from collections.abc import Mapping, Sequence

@@ -23,13 +23,13 @@ from shards.memory import is_out_of_memory
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
 """Environment variables that torch.load reads; it refuses to load if both are set."""
 _OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOOLONG)
-"""errno of each OSError that a damaged file can cause, such as an impossible offset or name."""
+"""The errno of each OSError that a damaged file can cause, such as an impossible offset or name."""
 _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")
 """Parts of the text of the RuntimeError that gloo raises when a different rank is gone or late."""
 _NAMED = re.compile(r"GLOBAL (\S+) (?:was not|whose module)")
-"""The name in torch's error about a type that it refuses."""
+"""Matches the name in torch's error about a type that it refuses."""
 _LEGACY = b"\x80\x02\x8a\nl\xfc\x9cF\xf9 j\xa8P\x19."
-"""The beginning of a file of torch before 1.6: pickles, which cannot be memory-mapped."""
+"""The beginning of a file of torch before 1.6, which has pickles and cannot be memory-mapped."""
 _MAX_SHOWN = 300
 """The maximum number of characters of a quoted error of torch or DeepSpeed."""
 
@@ -55,7 +55,7 @@ def weights_only(types: Sequence[Any]) -> Iterator[None]:
 
 
 def deepspeed_types() -> list[Any]:
-    """Return the types in DeepSpeed's checkpoints: plain data without code."""
+    """Return the types in DeepSpeed's checkpoints, which are plain data and contain no code."""
     # DeepSpeed reads DS_ACCELERATOR when it is imported.
     from deepspeed.runtime.fp16.loss_scaler import (  # noqa: PLC0415
         DynamicLossScaler,

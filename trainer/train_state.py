@@ -81,7 +81,7 @@ class TrainState:
     """The `identity` and `options` that every checkpoint of the run records."""
 
     def describe_batch(self, size: int) -> str:
-        """Return text about how the ranks share a global batch of a size."""
+        """Return text about how the ranks share a global batch of this size."""
         micro, world = self.engine.micro_batch, self.ranks.world
         times = size // (micro * world)
         return f"batch {size:,} = micro-batch {micro} x accumulation {times} x {world} ranks"

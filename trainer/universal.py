@@ -119,7 +119,7 @@ def _convert(source: Path, target: Path) -> None:
 
 
 def _check_names(path: Path) -> None:
-    """Check that no name in a file leads out of a folder: DeepSpeed makes folders of these."""
+    """Check that no name in a file leads out of a folder: DeepSpeed makes folders of names."""
     for way, _ in pytree.tree_flatten_with_path(read_torch_file(path, deepspeed_types()))[0]:
         names = (step.key for step in way if isinstance(step, pytree.MappingKey))
         for name in names:

@@ -134,7 +134,7 @@ def _sums_by_row(rows: Integers, values: Integers, height: int) -> Integers:
 
 
 def _blocks(blanks: Blanks, sizes: Integers, *, width: int, rng: SampleRng) -> _Blocks:
-    """Return the blocks with the given sizes, in random order within their rows."""
+    """Return the blocks of these sizes, in random order within their rows."""
     rows, starts, _ = blanks.spans
     order = shuffled_order(rows, rng.stream(Purpose.BLOCK_ORDER, rows, starts))
     sizes = sizes[order]

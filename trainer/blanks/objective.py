@@ -1,4 +1,4 @@
-"""Blank infilling: turns windows of text into the rows that a GLM is trained on.
+"""Turns windows of text into the rows that a GLM is trained on, by blank infilling.
 
 Each sample has one objective, which is drawn from the sample's key like all its random choices:
 
@@ -64,7 +64,7 @@ class Objective(IntEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class BlankOptions:
-    """How blanks are made; the defaults are GLM-10B's recipe (THUDM/GLM, ds_block_10B.sh).
+    """Options for making blanks; the defaults are GLM-10B's recipe (THUDM/GLM, ds_block_10B.sh).
 
     Raises:
         UserError: a value is out of its range.
@@ -107,7 +107,7 @@ class BlankOptions:
 
     @property
     def roles(self) -> frozenset[str]:
-        """The roles of the special tokens that these blanks need."""
+        """The roles of the special tokens that blanks with these options need."""
         spans = self.bert_prob + self.sentence_prob > 0
         hides = self.block_mask_prob + self.context_mask_ratio > 0
         needed = {

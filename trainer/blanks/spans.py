@@ -87,7 +87,7 @@ class _Packing(NamedTuple):
 
     blanks: _DealtBlanks
     ends: Integers
-    """The room that a blank and those before it in its run need, including a gap after each."""
+    """The room that a blank and the earlier blanks of its run need, including a gap after each."""
 
 
 def choose_token_spans(

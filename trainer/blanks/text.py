@@ -1,4 +1,4 @@
-"""The text of a batch before blanks are made, its special tokens, and where blanks may be.
+"""The text of a batch before blanks are made, its special tokens, and the runs for blanks.
 
 Each random number of a sample is a function of the sample's key, a purpose and a counter.
 
@@ -61,7 +61,7 @@ class SampleRng:
         return words
 
     def stream(self, purpose: Purpose, rows: Integers, counters: Integers) -> Words:
-        """Return a word for each row and counter; the shapes broadcast."""
+        """Return a word for each row and counter, whose shapes are broadcast."""
         return derive(self._words[rows, purpose], counters)
 
 

@@ -1,1 +1,1 @@
-"""Evaluation of a trained model: held-out loss, and benchmarks."""
+"""Evaluates a trained model by its held-out loss and by benchmarks."""

@@ -48,8 +48,8 @@ def open_benchmarks(
         source: the description of the model.
         options: options that name the tokenizer if the model does not.
         ranks: the ranks that answer together.
-        length: the maximum number of tokens of a row; None: the model's positions.
-        blank: the blank that a glm fills; None: gmask, or mask for a run without task masks.
+        length: the maximum number of tokens of a row; None for the model's positions.
+        blank: the blank that a glm fills; None for gmask, or for mask if the run had no task masks.
 
     Raises:
         UserError: there is no such task, or the file, the tokenizer or the length does not fit.
@@ -65,7 +65,7 @@ def open_benchmarks(
     tokenizer = find_tokenizer(source, options)
     from trainer.evaluate.harness import Benchmarks, load_tasks  # noqa: PLC0415 - takes seconds
 
-    # A run without task masks has seen no other blank.
+    # A run that had no task masks has seen only [MASK].
     blank = blank or (GMASK if source.task_mask else MASK)
     return Benchmarks(
         tasks=load_tasks(files),

@@ -139,8 +139,8 @@ class Benchmarks(TemplateLM):  # type: ignore[misc]  # the harness has no types
         All ranks call this.
 
         Args:
-            answer: computes losses; all ranks call it equally often, because at ZeRO stage 3 they
-                exchange weights.
+            answer: a function that computes losses; all ranks call it equally often, because at
+                ZeRO stage 3 they exchange weights.
             stop: a function called after each batch, with the same result on all ranks; if the
                 result is not 0, None is returned.
 

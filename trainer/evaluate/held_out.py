@@ -20,8 +20,7 @@ def _held_out_plan(source: ModelSource, data: Sequence[str]) -> SamplingPlan:
 
     Args:
         source: the description of the model.
-        data: the data that replace the run's data, in the form of `--data`; the run's data if
-            empty.
+        data: the data to read, in the form of `--data`; empty for the data of the run.
 
     Raises:
         UserError: no data are known.
@@ -70,8 +69,7 @@ def open_held_out(
 
     Args:
         source: the description of the model.
-        data: the data that replace the run's data, in the form of `--data`; the run's data if
-            empty.
+        data: the data to read, in the form of `--data`; empty for the data of the run.
         eval_samples: the number of windows to read, as with `--eval-samples`.
         ranks: the ranks that read the windows.
 

@@ -16,7 +16,7 @@ class Export(ExportOptions, Command):
     FOREIGN = FOREIGN_FLAGS
 
     def run(self) -> None:
-        """Export the model; print a line about it and one for each file."""
+        """Export the model; print a line about the model and a line for each file."""
         log_plainly()
         from trainer.export.export import export  # noqa: PLC0415  loads torch; --help needs none
 

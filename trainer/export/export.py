@@ -206,7 +206,7 @@ def _config(
 
 
 def _tokenizer(source: ModelSource, load_options: LoadOptions) -> TextTokenizer | None:
-    """Return the tokenizer; None if no flag names one and the data do not include theirs.
+    """Return the tokenizer; None if no flag names one and the data do not include one.
 
     Raises:
         UserError: the tokenizer that a flag names cannot be used.

@@ -46,7 +46,7 @@ CROSS_ENTROPY, HINGE, GENERATIVE, MIX = LOSSES = ("cross_entropy", "hinge", "gen
 
 ITEMS = "task"
 LEARNING, WRITING = "training", "text generation"
-"""Titles in `--help`, in addition to those of trainer.train."""
+"""Titles in `--help`, in addition to the titles of trainer.train."""
 _OF_WRITING = ("beams", "no_repeat_ngram", "min_answer", "max_answer", "by_loss")
 """Options that only tasks with generated text use."""
 _BATCH_SIZE = 16

@@ -57,7 +57,7 @@ def read_examples(
 
 
 def _check_folder(folder: Path, train: Path) -> None:
-    """Check that a folder has a file of training items; `train` is its usual path.
+    """Check that a folder has a file of training items; `train` is the usual path of the file.
 
     Raises:
         UserError: there is no such folder or file.

@@ -116,7 +116,7 @@ class FinetuneTask(TrainingTask):
         return step * self.config.batch_size
 
     def evaluate(self, step: int, log: RunLog, stop: Stop, *, bad_streak: int | None) -> bool:  # noqa: ARG002
-        """Evaluate the epoch that ended with a step, if it was not evaluated before."""
+        """Evaluate the epoch that a step ended, if that was not done; return whether it was due."""
         epoch = self.order.ended_epoch(step)
         if epoch is None or epoch <= self.progress.evaluated:
             return False

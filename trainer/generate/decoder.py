@@ -109,7 +109,7 @@ class CachedDecoder:
 
     @property
     def last(self) -> Tensor:
-        """The index of each row's last new token, int64[b]; 0 for rows without new tokens."""
+        """The index of each row's last new token, int64[b]; 0 for rows that have no new tokens."""
         return torch.from_numpy(np.maximum(self._sizes - 1, 0))
 
     @property
@@ -126,7 +126,7 @@ class CachedDecoder:
         return torch.from_numpy(seen).to(device)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add keys and values of new tokens, [b, heads, n, width]; return those of all slots.
+        """Store keys and values of new tokens, [b, heads, n, width]; return the ones of all slots.
 
         Slots beyond a row's length always hold finite numbers, because a weight of 0 cancels finite
         numbers, but not NaN.

@@ -93,10 +93,10 @@ def fill(
 
     Args:
         decoder: the model with its cache.
-        prompts: a batch of one or more prompts, either all causal or none.
+        prompts: a batch of one or more prompts, which are either all causal or all not causal.
         decoding: the options for choosing tokens.
-        first: the number of the first prompt among all prompts. Draws depend on it and on the seed,
-            but not on the batch.
+        first: the number of the first prompt among all prompts. Draws depend on this number and on
+            the seed, but not on the batch.
     """
     decoder.prefill(prompts)
     base = np.array([text_key(decoding.seed, "generate")], np.uint64)

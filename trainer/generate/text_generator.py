@@ -109,8 +109,8 @@ def generate_texts(
     Args:
         model: the model in evaluation mode, on any device.
         tokenizer: the tokenizer of the model.
-        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; a text without blanks continues
-            at its end. A causal model continues every text at its end.
+        prompts: texts with [MASK], [sMASK] or [gMASK] for blanks; a text that has no blanks
+            continues at its end. A causal model continues every text at its end.
         decoding: the options for choosing tokens. Default: the most probable token, up to 128 per
             blank.
         prompt_format: the properties of the model, `LoadedModel.source.prompt_format`. Default: a

@@ -20,7 +20,7 @@ from trainer.model.sizes import VOCABULARY_MULTIPLE, ModelConfig
 WORDS, POSITIONS = "word_embeddings.weight", "transformer.position_embeddings.weight"
 BLOCK_POSITIONS = "transformer.block_position_embeddings.weight"
 PREFIX = "transformer."
-"""The prefix of all names of a transformers model with a head; files of a model without a head,
+"""The prefix of all names of a transformers model with a head; files of a model that has no head,
 such as OpenAI's weights, lack it."""
 _NAMES = (
     ("transformer.layers.", "h."),
@@ -36,7 +36,7 @@ _NAMES = (
 )
 """Parts of our names and of transformers' names, replaced in this order in both directions."""
 _UNUSED = re.compile(r"(\.attn\.(masked_)?bias|^lm_head\.weight)$")
-"""Names of masks, and of the head, whose weights are those of the embedding."""
+"""Matches the names of masks, and of the head, whose weights are those of the embedding."""
 
 
 def name_in_transformers(name: str) -> str:
@@ -75,7 +75,7 @@ def imported(stored: Mapping[str, Tensor], *, vocab_size: int) -> dict[str, Tens
 
 
 def _filled(words: Tensor, vocab_size: int) -> Tensor:
-    """Return an embedding with its missing padding rows; unchanged if other rows are missing."""
+    """Return an embedding with the padding rows that it lacks; unchanged if it lacks more rows."""
     missing = vocab_size - len(words) if words.dim() else 0
     if not 0 < missing < VOCABULARY_MULTIPLE:
         return words
@@ -87,7 +87,7 @@ def exported(state: Mapping[str, Tensor], *, vocabulary: int) -> dict[str, Tenso
     """Return the weights of a causal model in the form of `GPT2LMHeadModel`.
 
     Args:
-        state: the weights by our names. If there are block positions, the first of them, which the
+        state: the weights by our names. If there are block positions, the first of these, which the
             model adds to every token of plain text, is added to all positions.
         vocabulary: the number of embedding rows to keep.
     """

@@ -44,7 +44,7 @@ _TOKENIZER_FILES = (
     ("merges.txt", "tiktoken"),
     ("vocab.txt", "hf"),
 )
-"""Files of tokenizers next to the weights of published models, and the kind of each; the first
+"""Files of tokenizers next to the weights of published models, and the kind of each; the first file
 that exists is used."""
 
 
@@ -62,7 +62,7 @@ class ModelSource(TrainingInfo):
     vocabulary: int | None = None
     """The number of tokens; further embedding rows are padding. None if every row has a token."""
     state: Mapping[str, Any] = field(default_factory=dict)
-    """The state in the checkpoint; empty if another program wrote it."""
+    """The state in the checkpoint; empty if a different program wrote the checkpoint."""
 
     @property
     def prompt_format(self) -> PromptFormat:
@@ -89,7 +89,7 @@ def open_model(path: str | Path, options: LoadOptions | None = None) -> LoadedMo
 
     Args:
         path: the folder or file.
-        options: the shape and tokenizer, if the files do not give them, and dtype and device.
+        options: the shape and tokenizer, if the files do not give them, and the dtype and device.
             Default: the values in the files, and an accelerator if there is one.
 
     Raises:
@@ -269,7 +269,7 @@ def _data_of(checkpoint: Checkpoint) -> tuple[str, ...]:
     """Return the datasets that a run read last, each dataset once."""
     mixes = checkpoint.state.get("run", {}).get("mixes", [])
     texts = [text for mix in mixes[-1:] for text in mix.get("data", [])]
-    # Earlier versions recorded the paths as they were given.
+    # Earlier versions recorded the paths as the user wrote them.
     return tuple(dict.fromkeys(str(parse_data(text).absolute().directory) for text in texts))
 
 

@@ -60,7 +60,7 @@ def _read_partitioned(folder: Path) -> Weights:
             )
     except UserError:
         for path in sorted(folder.glob("*.pt")):
-            read_torch_file(path, types)  # names the file in its error, if a single one is damaged
+            read_torch_file(path, types)  # its error names the file, if a single one is damaged
         raise
     return Weights(parts={name: [part] for name, part in joined.items()}, source=folder)
 

@@ -106,7 +106,7 @@ def attend(
 
 
 def flex_runs_on(device: torch.device) -> bool:
-    """Return whether FlexAttention is worth using: on CUDA devices, Ampere or later."""
+    """Return whether FlexAttention is worth using, which it is on Ampere and later CUDA GPUs."""
     if device.type != "cuda" or torch.version.cuda is None:
         return False
     return torch.cuda.get_device_capability(device) >= _FLEX_CAPABILITY

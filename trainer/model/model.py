@@ -59,7 +59,7 @@ class CachedInput(Protocol):
         """Return the slots that the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Add keys and values of new tokens in a layer, and return those of all tokens."""
+        """Store keys and values of new tokens in a layer, and return the ones of all tokens."""
 
 
 class GLM(nn.Module):
@@ -119,9 +119,9 @@ class GLM(nn.Module):
                 float32[b, k]. It may also be a `CachedInput`, whose cache is extended; the result
                 is then the logits after the last new token of each row, float[b, V].
             position_ids: int64[b, 2, n], positions and block positions; None means 0, 1, 2 ….
-            sep: int64[b], or one number for all: the number of tokens that see each other in both
-                directions.
-            causal: whether no token sees later ones; `sep` must then be None.
+            sep: int64[b], or one number for all rows: the number of tokens that see each other in
+                both directions.
+            causal: whether no token sees later tokens; `sep` must then be None.
             pieces: int64[b, n], the document of each token; documents do not see each other.
 
         Raises:
@@ -139,7 +139,7 @@ class GLM(nn.Module):
         return logits
 
     def loss_sum(self, batch: Mapping[str, Tensor]) -> LossSums:
-        """Return the `LossSums` of a batch, like `forward`, whose type is wider."""
+        """Return the `LossSums` of a batch; `forward` does the same, but its type is wider."""
         sums: LossSums = self(batch)
         return sums
 
@@ -192,7 +192,7 @@ class GLM(nn.Module):
         self.cross_entropy = torch.compile(cross_entropy)
 
     def parameter_groups(self, weight_decay: float) -> list[dict[str, Any]]:
-        """Return two groups for an optimizer: weights, which decay, and biases and LayerNorms."""
+        """Return two groups for an optimizer: weights, which decay, and parameters that do not."""
         decaying: list[nn.Parameter] = []
         constant: list[nn.Parameter] = []
         for module in self.modules():
@@ -249,7 +249,7 @@ def _memory(device: torch.device) -> int:
 
 
 def _plain_positions(tokens: Tensor) -> Tensor:
-    """Return positions 0, 1, 2 … for text without blanks, int64[b, 2, n]."""
+    """Return positions 0, 1, 2 … for text that has no blanks, int64[b, 2, n]."""
     positions = torch.arange(tokens.shape[1], device=tokens.device)
     return torch.stack([positions, torch.zeros_like(positions)]).expand(len(tokens), 2, -1)
 
@@ -401,12 +401,11 @@ class TiedEmbedding(Embedding):
     """
 
     vocabulary: int | None = None
-    """The number of tokens that may have a probability, which are the first ones; None if all
-    may."""
+    """Only this number of tokens, the first ones, can have a probability; None if all can."""
 
     def forward(
         self, inputs: Tensor, *, project: bool = False, reduce: Reduce | None = None
-    ) -> Any:  # a tensor or a tuple of them: wider than what nn.Embedding promises
+    ) -> Any:  # a tensor or a tuple of tensors, which nn.Embedding does not allow for
         """Return embeddings float[…, h] of tokens, or logits float[…, V] of hidden states.
 
         Args:

@@ -1,4 +1,4 @@
-"""The shape of a model: named sizes, JSON files, numbers of parameters and FLOPs.
+"""The shape of a model: named sizes, JSON files, and numbers of parameters and FLOPs.
 
 The named sizes are those of THUDM/GLM (commit 4f61ed7, folder config), `gpt2-d12` is GPT-2 small
 as llm.c trains it (`-e d12`), and `tiny` is a toy for a CPU.
@@ -19,13 +19,13 @@ VOCABULARY_MULTIPLE = 128
 of GPUs."""
 _SIZE_FIELDS = ("num_layers", "hidden_size", "num_heads", "vocab_size", "max_positions")
 _RANGES = {"hidden_dropout": 1, "attention_dropout": 1, "layernorm_eps": 1, "init_std": 1000}
-"""Upper bounds of real numbers, which must be from 0 to below the bound."""
+"""Upper bounds of real numbers, which must be at least 0 and below the bound."""
 _MAX_COUNT = 2**24
 """The maximum of each count in a shape; anything above is a mistake."""
 
 
 def padded_vocabulary(num_tokens: int) -> int:
-    """Return the number of embedding rows for a vocabulary of `num_tokens`."""
+    """Return the number of embedding rows for a vocabulary of `num_tokens` tokens."""
     return -(-num_tokens // VOCABULARY_MULTIPLE) * VOCABULARY_MULTIPLE
 
 
@@ -86,7 +86,7 @@ class ModelConfig:
         return _from_file(Path(name))
 
     def with_vocabulary(self, num_tokens: int) -> "ModelConfig":
-        """Return this shape for a tokenizer with `num_tokens`, with a padded vocabulary."""
+        """Return this shape with the padded vocabulary of a tokenizer with `num_tokens` tokens."""
         return replace(self, vocab_size=padded_vocabulary(num_tokens))
 
     @property
@@ -96,7 +96,7 @@ class ModelConfig:
 
     @property
     def position_rows(self) -> int:
-        """The number of rows of a position table; a GLM's has one row more than positions."""
+        """The number of rows of a position table; in a GLM, one more than there are positions."""
         return self.max_positions + 1 if self.block_positions else self.max_positions
 
     def num_parameters(self) -> int:
@@ -107,7 +107,7 @@ class ModelConfig:
         return rows * self.hidden_size + self.num_layers * layer
 
     def flops_per_token(self, length: int, *, target_share: float = 1.0) -> float:
-        """Return the FLOPs of training on one token: forward and backward, no recomputation.
+        """Return the FLOPs of training on one token, forward and backward, with no recomputation.
 
         Each weight in a matrix product costs 6 FLOPs (2 forward, 4 backward); attention costs 12
         per layer, hidden unit and position, masked or not (PaLM, arXiv:2204.02311, appendix B).

@@ -26,7 +26,7 @@ TASKS = tuple(sorted(_DESCRIPTIONS))
 
 
 def find_task(name: str) -> Task:
-    """Return a task.
+    """Return the task that has this name or that this file describes.
 
     Args:
         name: one of TASKS, or the path of a JSON file that describes a task.

@@ -1,4 +1,4 @@
-"""Tasks whose answers are chosen: the word or choice that best fills the blank of a pattern."""
+"""Tasks whose answers are chosen, as the word or choice that best fills the blank of a pattern."""
 
 import reprlib
 from collections.abc import Sequence
@@ -76,7 +76,7 @@ class ChoiceTask(Task):
 
 
 def _spelled(answer: str, context: EncodeContext, item: Item) -> list[int]:
-    """Return the ids of an answer, with the token that ends it.
+    """Return the ids of an answer, followed by the token that ends an answer.
 
     Raises:
         UserError: the answer is empty.

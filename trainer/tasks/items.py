@@ -26,7 +26,7 @@ _EXPECTED = {
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Item:
-    """An item of a task file, which is an object of JSON."""
+    """An item of a task file, which is a JSON object."""
 
     fields: Mapping[str, Any]
     path: Path

@@ -44,7 +44,8 @@ class Row:
                 none, Part B is only sop.
             mask_at: the index of the mask; None if the row is causal, so that it has no Part A.
             sop: the token that begins an answer.
-            padding: a token, and the number of times that it follows Part A, visible like text.
+            padding: a token, and the number of times that the token follows Part A, where it is
+                visible like text.
             was_cut: whether the pattern was cut because it was too long.
         """
         self._context, self.answer = np.array(context, np.int32), np.array(answer, np.int32)

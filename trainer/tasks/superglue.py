@@ -30,7 +30,7 @@ Expanded = Iterator[tuple[Item, Example]]
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Copa(ChoiceTask):
-    """Choose which of two sentences is the cause or the effect of a third one."""
+    """Choose which of two sentences is the cause or the effect of a third sentence."""
 
     def expand(self, items: Sequence[Item], context: EncodeContext) -> Expanded:
         """Yield the items; for training, then yield them again with swapped choices."""
@@ -153,7 +153,7 @@ class ReCoRD(ChoiceTask):
     def as_submitted(self, example: Example, given: Answer) -> str:
         """Return the entity that an answer selects."""
         choices: tuple[str, ...] = (example.facts or {})["choices"]
-        # With a single choice, the answer is whether that entity is the most probable text.
+        # If there is a single choice, the answer is whether that entity is the most probable text.
         return choices[int(given) if len(choices) > 1 else 0]
 
 
@@ -275,8 +275,8 @@ def _candidates(item: Item, own: str, context: EncodeContext) -> list[list[str]]
 def _marked(item: Item) -> str:
     """Return the text with its pronoun between asterisks, and words joined by single spaces.
 
-    As some items of the data need it, an index that is off by one is corrected, and punctuation
-    directly after the pronoun is split off.
+    An index that is off by one is corrected, and punctuation directly after the pronoun is split
+    off, because some items of the data need this.
 
     Raises:
         UserError: the pronoun is not at its index.

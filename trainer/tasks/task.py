@@ -1,4 +1,4 @@
-"""A task: makes examples of items, measures answers, and formats answers for submission.
+"""Makes examples of a task's items, measures answers, and formats answers for submission.
 
     examples = task.examples(path, split=TRAIN, tokenizer=tokenizer, options=PromptOptions())
     given = [one.answer for one in predict(model, examples)]
@@ -94,7 +94,7 @@ class EncodeContext:
         return f"{'dev' if self.split == VALIDATION else self.split}-{name}"
 
     def ids(self, text: str) -> list[int]:
-        """Return the ids of a text; none for white space alone, as in the reference."""
+        """Return the ids of a text; none if it has only white space, as in THUDM/GLM."""
         return list(self._encode(text)) if text.strip() else []
 
     @cached_property

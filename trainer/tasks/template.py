@@ -12,8 +12,8 @@ text. Filters follow a colon, separated by commas:
     open     remove the final punctuation
     strip    remove white space at both ends
 
-A text is encoded string by string. A field that may be cut is a string of its own, with the white
-space before it; {|} also ends a string, and {|:cut} ends one that may be cut. The rules follow
+A text is encoded string by string. A field that may be cut is a separate string, with the white
+space before it; {|} also ends a string, and {|:cut} ends a string that may be cut. The rules follow
 THUDM/GLM (commit 4f61ed7, tasks/superglue/pvp). If cutting is not enough, the reference fails with
 an exception, while this code reports an error.
 """
@@ -105,7 +105,7 @@ def masks_of(template: str) -> list[str]:
 
 
 def text_of(template: str, item: Item) -> str:
-    """Return the text of a template without a blank, with the fields of an item.
+    """Return the text of a template that has no blank, with the fields of an item.
 
     Raises:
         UserError: the item lacks a field, or its value is not a text.

@@ -75,7 +75,7 @@ class TextTask(Task):
             if not prompt:
                 raise item.wrong("the prompt is empty, and a model that reads on needs one.")
             return Row(prompt, [*ids, special["eos"]] if ids else [], was_cut=was_cut)
-        if not any(one.mask for one in strings):  # it continues at its end, without white space
+        if not any(one.mask for one in strings):  # continue at the end, without white space
             *first, last = strings or [TemplatePart()]
             end = TemplatePart(mask=context.blank("gmask"))
             strings = [*first, replace(last, text=last.text.rstrip()), end]
