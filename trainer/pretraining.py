@@ -276,7 +276,7 @@ def _check_same_data(checkpoint: Checkpoint, data: RunData) -> None:
     """Check that a run has the data and batch sizes that it had up to a checkpoint.
 
     Raises:
-        UserError: its data, or its batch sizes so far, are different.
+        UserError: the run's data, or the run's batch sizes so far, are different.
     """
     loader, plan, step = checkpoint.state["loader"], data.plan, checkpoint.step
     if missing := sorted(set(loader["shards"]) - set(data.sampler.names)):

@@ -148,7 +148,7 @@ def refuse_changes(changed: Sequence[tuple[str, Any, Any]], checkpoint: Checkpoi
         checkpoint: the checkpoint.
 
     Raises:
-        UserError: there are differences; the message names the first one.
+        UserError: there are differences; the message names the first difference.
     """
     for name, before, now in changed[:1]:
         hint = ", and --extend-positions for more" if name == "model.max_positions" else ""

@@ -21,7 +21,7 @@ from shards.errors import DamageError, UserError
 from shards.memory import is_out_of_memory
 
 _FORCE, _FORCE_NOT = "TORCH_FORCE_WEIGHTS_ONLY_LOAD", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"
-"""Environment variables that torch.load reads; it refuses to load if both are set."""
+"""Environment variables that torch.load reads, which refuses to load if both are set."""
 _OF_CONTENT = (None, errno.EINVAL, errno.EOVERFLOW, errno.ENOENT, errno.ENAMETOOLONG)
 """The errno of each OSError that a damaged file can cause, such as an impossible offset or name."""
 _RANK_GONE = ("gloo/transport/", "Application timeout caused pair closure")

@@ -23,7 +23,7 @@ class BestEpoch:
     epoch: int
     step: int
     metrics: Mapping[str, float]
-    """The figures by name; the first one decides, and higher is better."""
+    """The figures by name; the first figure decides, and higher is better."""
 
     def folder(self, run: Path) -> Path:
         """Return the folder of the checkpoint in a run's folder."""

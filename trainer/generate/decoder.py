@@ -68,7 +68,7 @@ class CachedDecoder:
             self._forward_rows(rows, sees_ahead=not prompts[0].causal)
 
     def decode(self, rows: Sequence[Sequence[InputToken]]) -> Tensor:
-        """Read one or more tokens per row, and return the logits after the last one, float32[b, V].
+        """Read one or more tokens per row; return the logits after each row's last, float32[b, V].
 
         Raises:
             UserError: some logits are NaN or infinite.
@@ -126,7 +126,7 @@ class CachedDecoder:
         return torch.from_numpy(seen).to(device)
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Store keys and values of new tokens, [b, heads, n, width]; return the ones of all slots.
+        """Store new keys and values, [b, heads, n, width]; return the keys and values of all slots.
 
         Slots beyond a row's length always hold finite numbers, because a weight of 0 cancels finite
         numbers, but not NaN.

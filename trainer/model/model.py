@@ -59,7 +59,7 @@ class CachedInput(Protocol):
         """Return the slots that the new tokens see, bool, broadcastable to [b, 1, n, slots]."""
 
     def extend(self, layer: int, keys: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
-        """Store keys and values of new tokens in a layer, and return the ones of all tokens."""
+        """Store a layer's new keys and values; return the keys and values of all tokens."""
 
 
 class GLM(nn.Module):

@@ -90,7 +90,7 @@ class Item:
         return next((name for name in given if name is not None), number)
 
     def parts(self, *keys: str) -> "list[Item]":
-        """Return the objects of a list as items; raise a UserError if it is no such list."""
+        """Return the objects in a list as items; raise a UserError for any other value."""
         values = self.value(*keys, of=list)
         if not all(isinstance(value, dict) for value in values):
             raise self.wrong(f'the field "{".".join(keys)}" contains values that are not objects.')
