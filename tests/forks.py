@@ -209,7 +209,7 @@ def main(package: str, run: str) -> None:
     with socket.socket(socket.AF_UNIX) as listening:
         try:
             listening.bind(_address(package, run))
-        except OSError:  # another pytest worker started a server first
+        except OSError:  # a different pytest worker started the server first
             return
         listening.listen()
         import_package(package)

@@ -1,4 +1,4 @@
-"""Commands read their command line before they import slow libraries."""
+"""Every command reads its command line before it imports slow libraries."""
 
 import re
 

@@ -141,7 +141,7 @@ def documents(ids: np.ndarray, total: int) -> pa.Table:
 
 
 def _dedup_in_process(folder: Path, dedup: str, workers: int) -> list[str]:
-    """Run dedup, in its own process, of a folder that generate() wrote; return the FIGURES."""
+    """Run dedup, in a new process, on a folder that generate() wrote, and return the FIGURES."""
     for phase in ("dedup", "known", "drops", "merge"):
         shutil.rmtree(folder / WORK / phase, ignore_errors=True)
     words = (folder, dedup, workers)

@@ -154,7 +154,7 @@ def joined() -> None:
 
 
 def _without_raw(batch: pa.RecordBatch) -> pa.RecordBatch:
-    """Return a batch of quarantined rows without their bytes."""
+    """Return a batch of quarantined rows after removing the column of raw bytes."""
     at = batch.schema.get_field_index("raw")
     return batch.set_column(at, "raw", pa.nulls(batch.num_rows, pa.large_binary()))
 
@@ -191,7 +191,7 @@ def rows() -> None:
         print(made.number, [generation.accounting for generation in made.generations])
     left = sorted(path.suffix for path in Path("made/.work").rglob("*") if path.is_file())
     print("left", left)
-    shutil.rmtree("made/.work")  # its file names are random
+    shutil.rmtree("made/.work")  # the names of the files there are random
 
 
 def _shouted(row: Any) -> Any:

@@ -108,7 +108,7 @@ def _deceptive_records() -> list[dict[str, Any]]:
 
 
 def split_boundaries(folder: Path) -> None:
-    """Write the same records in all formats; a split may begin within their white space."""
+    """Write the same records in all formats, with white space in which a split may begin."""
     records = _deceptive_records()
     write_json_array(folder / "in/array.json", records)
     write_json_array(folder / "in/tight.json", records, between=",")
@@ -181,8 +181,7 @@ _FRAMES = {
     "below": 0x184D2A4F,
     "beyond": 0x184D2A60,
 }
-"""Magic numbers of zstd: those of the first and last skippable frames, and the numbers next to
-these."""
+"""Magic numbers of zstd: the first and last of skippable frames, and the numbers next to these."""
 
 
 def packed(folder: Path) -> None:
@@ -211,7 +210,7 @@ def _packed_line(kind: str, name: str) -> bytes:
 
 
 def write_raw(path: Path, content: bytes) -> None:
-    """Write bytes as they are, whatever the file's ending is."""
+    """Write bytes unchanged, whatever the ending of the file's name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content)
 
@@ -372,7 +371,7 @@ def _text_of_size(size: int, word: str = "word") -> str:
 
 
 def shapes(folder: Path) -> None:
-    """Write a few records of every corpus, on both sides of its rules."""
+    """Write a few records of every corpus, on both sides of the corpus's rules."""
     write_jsonl(folder / "zhihu/a.jsonl", _zhihu())
     write_jsonl(folder / "zhidao/a.jsonl", _zhidao())
     write_jsonl(folder / "baike/a.jsonl", _baike())
@@ -586,7 +585,7 @@ def first_day(folder: Path) -> None:
 
 
 def second_day(folder: Path) -> None:
-    """Write new pages, and pages of the first day: equal, with other white space, or similar."""
+    """Write new pages, and pages of the first day: equal, with changed white space, or similar."""
     known = [
         page(5, id="same-as-5"),
         {**page(6, id="blanks-of-6"), "text": page(6)["text"].replace(" ", "  ")},
@@ -642,14 +641,14 @@ def names_to_remove(folder: Path) -> None:
 
 
 def removed_texts_again(folder: Path) -> None:
-    """Write a file with removed texts, one of them slightly changed, and new ones."""
+    """Write a file with removed texts, one of which is slightly changed, and new texts."""
     near = {**page(1, id="near-1-again"), "text": page(1)["text"] + " And on."}
     pages = [page(1, id="1-again"), near, page(2, id="2-again"), page(61), page(62)]
     write_jsonl(folder / "in/d.jsonl", pages)
 
 
 def erased_texts_again(folder: Path) -> None:
-    """Write a file with the text of an erased page, and a new one."""
+    """Write a file with the text of an erased page, and a new text."""
     write_jsonl(folder / "in/e.jsonl", [page(1, id="1-once-more"), page(63)])
 
 
@@ -671,7 +670,7 @@ def copy_scripts(*names: str) -> Callable[[Path], None]:
 
 
 def stale_ledger(folder: Path) -> None:
-    """Write the ledger that a run leaves if it dies after writing its manifest."""
+    """Write the ledger that a run leaves if it dies after writing the manifest."""
     shutil.copyfile(folder / "ledger.json", folder / "data/ledger.json")
 
 

@@ -1,6 +1,6 @@
 """Texts with every kind of damage that cleaning repairs, and texts that only look damaged.
 
-tests/pipelines/steps/test_clean.py compares other texts with ftfy itself.
+tests/pipelines/steps/test_clean.py compares further texts with ftfy itself.
 """
 
 import json

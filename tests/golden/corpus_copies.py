@@ -129,7 +129,7 @@ def _short() -> Iterator[tuple[str, str]]:
 
 
 def _scripts() -> Iterator[tuple[str, str]]:
-    """Yield texts with spaces and the same texts without, equal only where characters are units."""
+    """Yield texts with and without spaces, which are equal only if units are characters."""
     for name, letters in (
         ("Chinese", "清晨集市豆腐老人担子慢慢吆喝起来晚霞渔船归港"),
         ("Japanese", "ひらがなカタカナまじりのぶんしょうをよむひと"),

@@ -16,7 +16,7 @@ def english(folder: Path) -> None:
 
 
 def english_lines(folder: Path) -> None:
-    """Write the texts for FineWeb's and GLM's rules when no other rules are applied first."""
+    """Write the texts for FineWeb's and GLM's rules for runs that apply no other rules first."""
     write_texts(folder / "lines" / "lines.jsonl", dict([*_fineweb(), *_glm()]))
 
 

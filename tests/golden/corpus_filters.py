@@ -18,7 +18,7 @@ _SHORTER_HAN = "山里的小路通向前面一座旧庙"
 
 
 def contaminated(folder: Path) -> None:
-    """Write benchmarks, and texts that contain runs of their words."""
+    """Write benchmarks, and texts that contain runs of words of the benchmarks."""
     lines = [_ITEM, _TEN, _EIGHT, _SEVEN, _APOSTROPHES, _HAN, _SHORT_HAN, _SHORTER_HAN]
     (folder / "bench.txt").write_text("\n".join(lines) + "\n", "utf-8")
     write_jsonl(folder / "bench.jsonl", [

@@ -118,6 +118,6 @@ def transform_inputs(folder: Path) -> None:
 
 
 def many_short(folder: Path) -> None:
-    """Write short texts, enough of them for many small segments."""
+    """Write enough short texts for many small segments."""
     texts = ({"text": f"Text {at} of many, with the words of {at * at}."} for at in range(1300))
     write_jsonl(folder / "short/a.jsonl", texts)

@@ -14,7 +14,7 @@ LETTERS = {byte: chr(byte) for byte in _PRINTING} | {
 
 
 def gpt2_files(folder: Path, merges: Iterable[tuple[str, str]]) -> list[str]:
-    """Write merges.txt and vocab.json, and return the pieces in the order of their ids."""
+    """Write merges.txt and vocab.json, and return the pieces in the order of ids."""
     pairs = [*merges]
     lines = ["#version: 0.2", *map(" ".join, pairs), ""]
     (folder / "merges.txt").write_text("\n".join(lines), "utf-8")

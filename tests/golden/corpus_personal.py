@@ -156,7 +156,7 @@ def _ends_in_x(number: int) -> bool:
 
 
 def _checked(digits: str) -> str:
-    """Return 17 digits and their check character (ISO 7064, MOD 11-2)."""
+    """Return 17 digits, followed by the check character (ISO 7064, MOD 11-2)."""
     total = sum(int(digit) * 2 ** (17 - at) for at, digit in enumerate(digits))
     return digits + "10X98765432"[total % 11]
 

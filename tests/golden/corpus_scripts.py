@@ -71,7 +71,7 @@ def byte_level(folder: Path) -> None:
 
 
 def _merges() -> Iterable[tuple[str, str]]:
-    """Return merges that build common words from left to right, and other pairs of letters."""
+    """Return merges that build common words from left to right, and further pairs of letters."""
     words = [f" {word}" for word in ("the", "end", *ENGLISH[:60])]
     words += ["12", "34", "don't", "'s", "'ll", "  ", "    ", "\n\n", "哈哈", "aaaa", "行", "--"]
     seen = {}

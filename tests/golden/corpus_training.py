@@ -1,4 +1,4 @@
-"""Small texts to train on, their tokenizer, and models."""
+"""Small texts for training, a tokenizer for the texts, and models."""
 
 import json
 from collections.abc import Iterable, Iterator

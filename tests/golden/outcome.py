@@ -1,4 +1,4 @@
-"""Reads the files that a row has written as plain data, using only their public formats."""
+"""Reads, as plain data, the files that a row has written, using only documented formats."""
 
 import difflib
 import hashlib
@@ -78,7 +78,7 @@ def _masked(line: str, folder: Path, root: Path) -> str:
 
 
 def _unnamed(name: str) -> str:
-    """Return a path without the identities in its names."""
+    """Return a path after removing the identities in the names of files."""
     return re.sub(r"-[0-9a-f]{8}(?=[./]|$)", "", name)
 
 

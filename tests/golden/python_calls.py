@@ -78,7 +78,7 @@ def made() -> None:
 
 
 def opened() -> None:
-    """Open a dataset, and read its parts."""
+    """Open a dataset, and print the parts of it that Python can read."""
     data = Dataset.open("data")
     print(repr(data), *lines_of(data._repr_html_()), sep="\n")
     print(data.sources, data.shown_directory, len(data.vocabulary), sorted(data.removed))
@@ -132,7 +132,7 @@ _PLANS: Mapping[str, Mapping[str, Any]] = {
 
 
 def planned() -> None:
-    """Print estimates of runs, without the figures that depend on measured times."""
+    """Print estimates of runs, but not the figures that depend on measured times."""
     given = {"web": "in", "asked": "zhihu:asked"}
     shared = {"input": given, "output": "other", "tokenizer": _TOKENIZER, "max_reject_rate": 1}
     for name, options in _PLANS.items():

@@ -407,7 +407,8 @@ _TOOLS = (
             "tests.golden.page_text page.html "
             "funnel subsets distributions duplicates unreadable-records settings",
         ),
-        # The bytes of quality.bin depend on the processor; its figures are printed.
+        # The bytes of quality.bin depend on the processor, but the command prints the model's
+        # figures.
         pinned_files=("*.model", "copied/*", "toy/*", "tenth/*", "whole/*"),
     ),
 )

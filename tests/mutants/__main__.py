@@ -74,7 +74,8 @@ def _parse() -> argparse.Namespace:
 def _draw(paths: Sequence[str], *, size: int, seed: int) -> list[Fault]:
     """Return the faults of a sample, in the order in which they were drawn.
 
-    The draw uses a hash of each fault, so a fault stays in the sample when other code changes.
+    The draw uses a hash of each fault, so a fault stays in the sample when the code of a different
+    function changes.
     """
     wanted = tuple(str(path).rstrip("/") for path in paths)
     files = [

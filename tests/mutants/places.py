@@ -35,7 +35,7 @@ def places_of(tree: ast.Module) -> Iterator[Place]:
 def function_names(
     tree: ast.Module,
 ) -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
-    """Yield the functions of a module with their qualified names."""
+    """Yield the qualified name and the node of each function of a module."""
     pending: list[tuple[ast.AST, tuple[str, ...]]] = [(tree, ())]
     while pending:
         node, scope = pending.pop()

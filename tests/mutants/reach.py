@@ -17,7 +17,7 @@ from tests.mutants.copies import ROOT, add_marks, copy_repository
 from tests.mutants.recorder import REACH
 
 _LEFT_OUT = ("tests/engines", "tests/mutants", "tests/bench")
-"""Tests of clusters take minutes each; the other two folders do not test the product."""
+"""Tests of clusters take minutes each; the remaining two folders do not test the product."""
 
 TABLES = ("tests/golden/", "tests/refusals/")
 """Folders of tests of whole commands; each row is a test, and files next to the test define it."""
@@ -28,7 +28,7 @@ class Reach:
     """The functions that tests reach."""
 
     files: dict[str, str] = field(default_factory=dict)
-    """The hash of each test file at its last run."""
+    """The hash that each test file had when it last ran."""
     functions: list[str] = field(default_factory=list)
     tests: dict[str, tuple[float, list[int]]] = field(default_factory=dict)
     """The time of each test that passed, in seconds, and the numbers of the functions that it

@@ -24,7 +24,7 @@ class Recorder:
     """Collects the marks of the current test and of shared fixtures."""
 
     def __init__(self, marks: Path) -> None:
-        """Map the file of marks into memory, which this process shares with its children."""
+        """Map the file of marks, shared with this process's children, into memory."""
         self._marks: Any = np.memmap(marks, np.uint8, "r+")
         self._size = len(self._marks)
         self._lines = marks.with_suffix(".jsonl").open("a")

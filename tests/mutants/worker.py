@@ -36,7 +36,7 @@ def run_faults(
 
 
 class Worker:
-    """The state of a process of the pool: its copy, and the choice of tests."""
+    """The state of a process of the pool: a copy of the repository, and the choice of tests."""
 
     copy: Path
     choice: Choice

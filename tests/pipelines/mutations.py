@@ -32,7 +32,7 @@ def _flip(content: bytes, rng: random.Random) -> bytes:
 
 
 def _flip_head(content: bytes, rng: random.Random) -> bytes:
-    """Change one of the numbers at the start of a binary file that give the sizes of its tables."""
+    """Flip a bit near the start of a binary file, where numbers give the sizes of tables."""
     changed = bytearray(content)
     changed[rng.randrange(min(len(changed), 128))] ^= 1 << rng.randrange(8)
     return bytes(changed)
@@ -78,7 +78,7 @@ def _swap(content: bytes, rng: random.Random) -> bytes:
 
 
 def _put_number(content: bytes, rng: random.Random) -> bytes:
-    """Change lengths, offsets and counts, which are at the beginning and end of a binary file."""
+    """Write a number near the start or end of a binary file, where lengths and offsets are."""
     size = rng.choice((4, 8))
     near = rng.randrange(min(len(content), 1024)) // 4 * 4
     at = rng.choice((near, max(0, len(content) - near - size)))

@@ -23,7 +23,7 @@ print(len(built.dataset.documents()))
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
-    """A dataset, after checking that its run reports no time longer than the call took."""
+    """The result of a call of build, after checking that no reported time exceeds the call's."""
     output, began = tmp_path_factory.mktemp("built") / "out", time.time()
     made = build("wudao", output=output, shards=2, validation="5%", keep_dropped=True)
     report, whole = json.loads((output / "report.json").read_text()), time.time() - began

@@ -67,7 +67,7 @@ OPTIONS = (
     "--filter rules:none",
     "--decontaminate bench.txt",
 )
-"""Options that affect bytes, and that the dataset was built without."""
+"""Options that affect bytes, none of which the dataset was built with."""
 
 SAME = "--workers 2 --max-reject-rate 0.5 --skip-unreadable --keep-segments"
 """Options that do not affect bytes."""

@@ -1,4 +1,4 @@
-"""Files that are damaged, or in a format that their names do not say."""
+"""Files that are damaged, or whose format differs from the one that the name says."""
 
 import bz2
 import gzip

@@ -1,4 +1,4 @@
-"""Tokenizers that are misspelt, missing, damaged, or of another kind than the flag says."""
+"""Tokenizers that are misspelt, missing, damaged, or of a different kind than the flag says."""
 
 import base64
 import json
@@ -43,7 +43,7 @@ def bert(words: list[str]) -> str:
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> Setup:
-    """Return the setup that writes the byte-level model with a change to its JSON."""
+    """Return the setup that writes the byte-level model after changing the JSON."""
 
     def fill(folder: Path) -> None:
         description = json.loads(byte_level())

@@ -68,7 +68,7 @@ def refused(name: str, command: str, **more: Any) -> Refusal:
 
 
 def at_start(name: str, command: str, *, output: str = "out", **more: Any) -> Refusal:
-    """Return the row of a run that is refused after making its folder, before listing inputs."""
+    """Return the row of a run that is refused after making a folder, before listing inputs."""
     return refused(name, command, may_write=(output,), **more)
 
 

@@ -195,7 +195,7 @@ def json_changed(pattern: str, path: str, new: Any) -> Setup:
 
 
 def with_manifest(path: str, new: Any, *more: Any, data: str = "data") -> Setup:
-    """Return a setup that changes values in a manifest, and its sha256 to match.
+    """Return a setup that changes values in a manifest, and the sha256 to match.
 
     Args:
         path: The path of a value, such as `a.0.b`.

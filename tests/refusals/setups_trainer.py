@@ -56,8 +56,8 @@ trained, causal, glm, gpt2, reference = (
     all_of(ready, copy_of("trained", _make_trained, name))
     for name in ("run", "causal", "glm", "gpt2", "reference")
 )
-"""`ready` with one more folder: `run`, with the checkpoints step-2 and step-4 of a GLM; `causal`,
-with step-2 of a model without block positions; the exports `glm` (safetensors) and `gpt2` (hf); or
-`reference`, in the format of THUDM/GLM."""
+"""Five setups, each of which is `ready` with one more folder: `run`, with the checkpoints step-2
+and step-4 of a GLM; `causal`, with step-2 of a model without block positions; the exports `glm`
+(safetensors) and `gpt2` (hf); or `reference`, in the format of THUDM/GLM."""
 tuned = all_of(trained, copy_of("trained", _make_trained, "tuned"))
 """`trained` with the fine-tuned model `tuned`."""

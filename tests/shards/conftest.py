@@ -84,7 +84,7 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session")
 def original(tmp_path_factory: pytest.TempPathFactory) -> Grown:
-    """A dataset built by pipelines, with every kind of file, and its input; no test changes it."""
+    """A dataset that pipelines built, with every kind of file, and the input; both are shared."""
     return make_grown(tmp_path_factory.mktemp("grown"))
 
 

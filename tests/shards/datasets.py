@@ -60,7 +60,7 @@ def put_shard(
 def put_dataset(
     directory: Path, shards: Mapping[str, Mapping[str, Any]], *, corpus: str = "text", **fields: Any
 ) -> Manifest:
-    """Write a dataset and return its manifest.
+    """Write a dataset, and return the manifest.
 
     Args:
         directory: The folder of the dataset.
@@ -172,7 +172,7 @@ def put_odd(directory: Path, texts: Sequence[str], name: Callable[[], str]) -> N
 
 
 def tree(folder: Path) -> dict[str, bytes]:
-    """Return the content of all files of a folder except its lock."""
+    """Return the content of all files of a folder except the lock."""
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in sorted(folder.rglob("*"))
@@ -181,7 +181,7 @@ def tree(folder: Path) -> dict[str, bytes]:
 
 
 def take_down(directory: Path | str, *names: str) -> None:
-    """Remove documents by their names."""
+    """Remove the documents that have these names."""
     flags = [flag for name in names for flag in ("--id", name)]
     assert main(["remove", str(directory), *flags, "--reason", "letter"]) == 0
 

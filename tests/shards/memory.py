@@ -1,4 +1,4 @@
-"""Makes shards in memory, and finds their cuts by a slow, simple method."""
+"""Makes shards in memory, and finds the cuts of windows by a slow, simple method."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,7 +13,7 @@ from shards.sampling.windows import WindowVocabulary
 EOS, CLS, PAD, END = 0, 1, 2, 3
 """Special tokens; END is the only token that ends a sentence."""
 FIRST = 4
-"""The first id of text; all higher ids are text as well."""
+"""The first id that stands for text; all higher ids also do."""
 VOCABULARY = WindowVocabulary(sentence_end=np.arange(1 << 16) == END, cls=CLS, pad=PAD)
 
 

@@ -58,7 +58,7 @@ def test_no_descriptor_stays_open(pristine: Path) -> None:
 
 
 def change(path: Path, old: np.ndarray, new: np.ndarray) -> None:
-    """Replace numbers that occur exactly once in a file by others."""
+    """Replace a sequence of numbers, which must occur exactly once in a file."""
     content = path.read_bytes()
     assert content.count(old.tobytes()) == 1
     path.write_bytes(content.replace(old.tobytes(), new.tobytes()))

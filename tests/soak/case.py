@@ -44,7 +44,7 @@ class Case:
     """The flags that select the engine."""
     forked: bool = True
     constants: dict[str, dict[str, int]] = field(default_factory=dict)
-    """Constants, by module, that make a run treat small corpora like large ones; only without
+    """Constants, by module, that make a run treat small corpora like large ones; only if it has no
     workers."""
     commands: int = 0
     notes: list[str] = field(default_factory=list)

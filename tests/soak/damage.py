@@ -50,7 +50,7 @@ def damage_file(case: Case, path: Path, others: Sequence[Path] = ()) -> str:
 
     Args:
         case: The case.
-        path: The file; if it is a hard link, its other links keep their content.
+        path: The file; if it is a hard link, the content of its other links does not change.
         others: Files whose content may replace the file's content.
     """
     rng, before, after = case.rng, path.read_bytes(), None

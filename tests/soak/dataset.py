@@ -110,7 +110,7 @@ class PlainDataset:
             at += row["tokens"]
 
     def decode(self, ids: tuple[int, ...]) -> str:
-        """Return the text of tokens, minus the space that SentencePiece adds at its start."""
+        """Return the text of tokens, minus the space that SentencePiece adds at the start."""
         return b"".join(self.pieces[token] for token in ids).decode().removeprefix(" ")
 
     def rows(self, generation: dict[str, Any], kind: str) -> list[dict[str, Any]]:

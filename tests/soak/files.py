@@ -321,7 +321,7 @@ _UNPACKERS: dict[str, Callable[[], Any]] = {
 
 
 def _unpacked(data: bytes, packed: str) -> bytes | None:
-    """Return the readable part of a truncated archive; None if all its members are whole."""
+    """Return the readable part of a truncated archive; None if all members are complete."""
     whole = b""
     while data:
         unpacker = _UNPACKERS[packed]()

@@ -17,7 +17,7 @@ def enter_namespace() -> None:
     """Move this process, which must have one thread, to its own mount namespace.
 
     Raises:
-        MountError: The system does not allow it.
+        MountError: The system does not allow this.
     """
     user, group = os.getuid(), os.getgid()
     if _LIBC.unshare(_NEWNS | (_NEWUSER if user else 0)):

@@ -21,7 +21,7 @@ _FOLDERS = ("", "", "", "sub", "深い", "a b", "hid.den", "x=y", "[z]")
 
 @dataclass(frozen=True)
 class Input:
-    """A file of an input, and its records."""
+    """A file of an input, with the records in it."""
 
     source: str
     relative: str

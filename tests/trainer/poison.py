@@ -50,7 +50,7 @@ def poison(path: Path, trace: Path, way: str) -> None:
 
 
 def mend_lists(path: Path) -> None:
-    """Write to the lists of a checkpoint the present size and checksum of its changed file."""
+    """Write the present size and checksum of a changed file to the lists of its checkpoint."""
     for list_path in path.parent.glob("whole-*.json"):
         if list_path == path:
             continue

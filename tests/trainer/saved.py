@@ -26,7 +26,7 @@ GPT2_SHAPE = replace(SHAPE, block_positions=False)
 
 
 def random_model(shape: ModelConfig, *, seed: int = 5) -> GLM:
-    """Return a model in which no bias and no LayerNorm has its initial values."""
+    """Return a model in which all biases and LayerNorms differ from the initial values."""
     torch.manual_seed(seed)
     model = GLM(shape).eval().requires_grad_(False)
     for parameter in model.parameters():

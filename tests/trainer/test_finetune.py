@@ -148,13 +148,14 @@ def test_a_choice_that_diverges_has_no_best_epoch(trial: Trial) -> None:
 @pytest.mark.nightly
 @pytest.mark.parametrize("task", ["copa", "prompted"])
 def test_ranks_and_micro_batches_change_nothing(trial: Trial, task: str) -> None:
-    """Nor do they change texts, which are written while no rank has the whole model."""
+    """This also holds for texts, which are written while no rank has the whole model."""
     folder = trial.folder / "said"
     for split, number in (("train", 24), ("val", 3), ("test", 3)):
         said = ({"prompt": f"Say {word}.", "answer": f"A {word} it is."} for word in range(number))
         write_jsonl(folder / f"{split}.jsonl", said)
     texts = ("--task", task, "--data", folder, "--max-answer", 6, "--beams", 3)
-    # With 24 items in batches of 10, the last batch is short, and one rank has more of it.
+    # With 24 items in batches of 10, the last batch is short, and one rank gets more items of it
+    # than the other.
     flags = ("--batch-size", 10, "--dropout", 0, *(texts if task == "prompted" else ()))
     alone = trial.once(*flags, "--micro-batch", 10)
     both = trial.once(*flags, "--micro-batch", 1, *trial.zero(3), world=2)

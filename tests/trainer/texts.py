@@ -19,7 +19,7 @@ ENDS = range(8, 16)
 """The tokens that end a sentence."""
 SENTENCE_ENDS: NDArray[np.bool_] = np.isin(np.arange(SIZE), ENDS)
 PLAIN = BlankOptions(short_seq_prob=0, block_mask_prob=0)
-"""Options with every objective, but without those that change the text."""
+"""Options that allow every objective, but do not change the text."""
 
 
 class Document(NamedTuple):

@@ -52,7 +52,7 @@ def test_unknown_tokens_are_those_of_the_shards(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with an input of two files, and with their dataset, which kept its segments."""
+    """A folder with an input of two files, and the dataset, with segments, that a run built."""
     folder = tmp_path_factory.mktemp("made")
     for part in (1, 2):
         numbers = range(0, 5 + 15 * (part == 1))

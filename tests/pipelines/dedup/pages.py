@@ -10,7 +10,7 @@ ALPHABET = [chr(code) for code in range(0x4E00, 0x6E00)]
 
 
 def related_pages(rng: random.Random, num: int) -> list[str]:
-    """Return `num` pages of random characters: versions of each other, copies, and others."""
+    """Return `num` pages of random characters: copies, versions of each other, and new pages."""
     pages: list[str] = []
     for _ in range(num):
         draw = rng.random()

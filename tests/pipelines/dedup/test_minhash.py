@@ -33,7 +33,7 @@ def jaccard(one: list[str], other: list[str]) -> float:
 def test_bands_are_shared_as_often_as_published_and_slots_tell_how_near(
     pool: np.ndarray, separator: str, wanted: float
 ) -> None:
-    """The pairs are texts of 400 units, where the second has its end replaced."""
+    """The pairs are texts of 400 units, and the end of the second is replaced."""
     num, size = 300, 400
     keep = round(size * 2 * wanted / (1 + wanted))
     rng = np.random.default_rng(int(wanted * 10))

@@ -84,7 +84,7 @@ def test_generations_of_packed_files_are_those_of_single_ones(
 
     def grow_twice(name: str) -> None:
         folder, output = tmp_path / f"{name}-in" / "in", tmp_path / name
-        for number in range(12):  # each file has a text that others also have
+        for number in range(12):  # each file has a text that is also in further files
             write_pages(folder / f"part-{number:02}.json", number, 100 + number % 3)
             if number in {6, 11}:
                 grown(output, folder, split_bytes=1 << 20)

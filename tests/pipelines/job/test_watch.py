@@ -114,7 +114,7 @@ def watching(
     module: str = TEXT,
     name: str = "out",
 ) -> Iterator[Watch]:
-    """Yield a watch on a folder, in its own process group, and end it with the block."""
+    """Yield a watch on a folder, in its own process group; the watch ends with the block."""
     folder.mkdir(exist_ok=True)
     output, log = folder.parent / name, folder.parent / f"{name}.log"
     words = ["-m", module, *command(folder, output, "--watch", "--settle", "1s", *flags)]

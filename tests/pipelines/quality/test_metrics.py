@@ -105,7 +105,7 @@ def texts_for(choice: Choice) -> list[str]:
 
 
 def check(texts: Sequence[str], choice: Choice) -> None:
-    """Check that each text has the same metrics alone and among other texts."""
+    """Check that each text has the same metrics alone and in a batch."""
     together = judged(choice, [*TEXTS[:3], *texts, *TEXTS[-3:]])
     for at, text in enumerate(texts, 3):
         alone = judged(choice, [text])
@@ -139,7 +139,7 @@ for language, name, bounds, texts in json.load(sys.stdin):
 
 
 def test_the_same_source_measures_the_same_without_a_compiler() -> None:
-    """Also, no warnings about overflowing numbers are printed."""
+    """The process must also print no warnings about overflowing numbers."""
     # For every Chinese choice, reading jieba's dictionary takes seconds.
     every = (*CHOICES, *BY_SPACY)
     choices = [choice for choice in every if choice[0] != "zh" or choice[1] == "fineweb2-zh"]

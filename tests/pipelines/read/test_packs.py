@@ -1,4 +1,4 @@
-"""Which small files share a pack; packs do not affect the bytes of a dataset."""
+"""Checks which small files share a pack, and that packs do not affect a dataset's bytes."""
 
 import itertools
 import json

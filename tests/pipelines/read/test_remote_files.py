@@ -250,7 +250,7 @@ def test_a_web_folder_that_cannot_be_listed_is_an_error(
         elif status:
             handler.send_error(status)
         else:
-            handler.close_connection = True  # closes the connection without a response
+            handler.close_connection = True  # closes the connection and sends no response
 
     monkeypatch.setattr("shards.storage.address.WAITS", (0.0,))
     monkeypatch.setattr(Quiet, "do_GET", get, raising=False)

@@ -19,7 +19,7 @@ Engine = Callable[[Sequence[str]], Answers]
 
 
 def cplusplus(path: Path) -> Engine:
-    """Return fastText's own code, loaded with a model, whatever its labels are."""
+    """Return a model, with any labels, loaded by fastText's own code."""
     model = fasttext.load_model(str(path)).f
 
     def answer(lines: Sequence[str]) -> Answers:

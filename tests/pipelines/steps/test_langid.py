@@ -22,7 +22,7 @@ Answers = tuple[list[str], list[float]]
 
 @pytest.fixture(scope="module")
 def reference() -> Callable[[Sequence[str]], Answers]:
-    """fastText's own code, as a function from texts to labels, also for texts without content."""
+    """A function that identifies texts by fastText's own code, and labels blank texts "und"."""
     model = fasttext.load_model(str(installed_model())).f
 
     def answer(text: str) -> tuple[str, float]:

@@ -25,7 +25,7 @@ def documents() -> list[str]:
 def both(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> tuple[Tokenizer, Tokenizer]:
-    """A tokenizer that `train_tokenizer` makes, and the same one, read from tokenizer.json."""
+    """A tokenizer that `train_tokenizer` makes, and the same tokenizer from tokenizer.json."""
     folder = tmp_path_factory.mktemp("tokenizer")
     kind, _, end = request.param.partition(" ")
     options = TokenizerOptions(vocab_size=3000, model_type=kind)

@@ -14,7 +14,8 @@ REMOVED = (
     *(f"books/00000:{row}" for row in range(12)),
     *("news/00000:2", "news/00003:0", "news/00003:11", "news/validation-00000:1"),
 )
-"""Rows of the first generation that are removed: all rows of one shard, and a few of others."""
+"""Rows of the first generation that are removed: all rows of one shard, and a few rows of further
+shards."""
 
 
 @dataclass(frozen=True)

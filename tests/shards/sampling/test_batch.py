@@ -37,7 +37,7 @@ def read(given_shard: Shard, number: int, spec: WindowSpec, phase: int = 0) -> W
 
 
 def one_by_one(whole: Shard, number: int, spec: WindowSpec, phase: int) -> dict[str, list[int]]:
-    """Return a window, read one token after another between its begin and its end."""
+    """Return a window, read token by token from the first to the last."""
     begin, end = window_span(whole, number, spec=spec, vocabulary=VOCABULARY, phase=phase)
     size = len(whole.tokens)
     row_of = np.repeat(np.arange(len(whole)), whole.lengths)

@@ -124,7 +124,7 @@ def holder_of(folder: RemotePath) -> dict[str, object]:
 def test_a_holder_elsewhere_that_gives_a_sign_of_life(
     remote: RemotePath, monkeypatch: pytest.MonkeyPatch, *, shared: bool
 ) -> None:
-    """The content does not matter, because a lease of another version may have any content."""
+    """The content does not matter, because a lease of a different version may have any content."""
     name = "alone" if shared else "shared-1"
     other = left_by_a_holder(remote, name)
     monkeypatch.setattr(lease.time, "sleep", lambda _: other.write(b"{}"))

@@ -52,7 +52,7 @@ def scripted(path: Path) -> None:
 
 
 def behind_a_pickle(path: Path) -> None:
-    """Make a file that one reader takes for a zip archive and another reader for a pickle."""
+    """Make a file that is both a zip archive, as some readers see it, and a pickle."""
     content = path.read_bytes()
     POISONS["plain"](path, Payload(path.with_name("it-ran")))
     path.write_bytes(path.read_bytes() + content)
