@@ -76,7 +76,7 @@ class Browser:
         return response
 
     def _next(self, since: int, method: str, **params: Any) -> dict[str, Any]:
-        """Wait for an event after the first `since` ones, with these parameters, and return it."""
+        """Wait for an event with these parameters after the first `since` events, and return it."""
         while True:
             for event in self.events[since:]:
                 found = event["params"]

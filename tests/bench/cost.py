@@ -34,7 +34,7 @@ class Cost:
 
 
 def run_measured(*commands: Command) -> Cost:
-    """Run commands at the same time, and wait until all have ended.
+    """Run commands at the same time, wait until all have ended, and return the costs.
 
     Raises:
         RuntimeError: A command failed.

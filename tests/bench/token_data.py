@@ -20,7 +20,7 @@ _GENERATION = "g0001-00000000"
 
 
 def one_shard(num_tokens: int) -> Path:
-    """Return a dataset of one shard with a number of random tokens."""
+    """Return the folder of a dataset that has one shard of `num_tokens` random tokens."""
     return cached_folder(
         f"tokens-{num_tokens // 1_000_000}M", lambda folder: _write(folder, num_tokens)
     )

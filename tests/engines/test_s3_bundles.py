@@ -57,7 +57,7 @@ def every_call(seed: int) -> Callable[[Request, int], str]:
 
 @pytest.fixture
 def bucket(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Proxy, Path]]:
-    """A server with the sample in a bucket, behind a proxy, with short waits before retries."""
+    """A proxy for a server that has the sample in a bucket, and the bucket's folder."""
     with serve_s3(tmp_path / "s3", buckets=("bucket",)) as server, proxied(server) as proxy:
         once = {"read_timeout": 1, "retries": {"total_max_attempts": 1}}
         monkeypatch.setitem(fsspec.config.conf, "s3", {"config_kwargs": once})

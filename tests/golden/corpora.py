@@ -51,7 +51,7 @@ def write_file(path: Path, content: bytes | str) -> None:
 
 
 def compressed(data: bytes, ending: str) -> bytes:
-    """Return data compressed as a file name's ending says, or as it is if that names no archive."""
+    """Return data compressed as `ending` says, or unchanged if that is no archive's ending."""
     compressors: Mapping[str, Callable[[bytes], bytes]] = {
         ".gz": _gzip,
         ".zst": zstandard.compress,

@@ -68,7 +68,7 @@ def _run(row: Row, rows: Mapping[str, Row], home: Path) -> dict:
 
 
 def _without_unchanged(found: dict, before: dict, after: str) -> dict:
-    """Replace each dataset and run that the starting row left unchanged by a reference to it."""
+    """Replace each dataset and run that equals the starting row's by a reference to that row."""
     for kind in ("datasets", "runs"):
         for name, held in found.get(kind, {}).items():
             if held == before.get(kind, {}).get(name):

@@ -16,7 +16,7 @@ _MAX_CHARS = 240
 
 
 def main() -> None:
-    """Print the lines of the part in order."""
+    """Print the part of the dataset, line by line."""
     what, folder = sys.argv[1:]
     found = {"texts": _texts, "duplicates": _duplicates}[what](Path(folder))
     print("\n".join(sorted(found)))

@@ -54,7 +54,7 @@ _FIELDS = (
     ("options.shards", 2**20 + 1),
     ("options.shard_tokens", 2**48 + 1),
     ("options.split_bytes", 2**63 + 1),
-    # Names of folders, inputs, shards, tables.
+    # Names of folders, inputs, shards and tables.
     (f"{_GENERATION}.name", "../x"),
     (f"{_GENERATION}.name", "a/b"),
     (f"{_GENERATION}.name", ""),

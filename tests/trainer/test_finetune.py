@@ -27,7 +27,7 @@ pytestmark = pytest.mark.slow
 
 SHORT = ("--epochs", 2, "--batch-size", 8, "--micro-batch", 4, "--lr", "1e-3", "--log-every", 1)
 STEPS = 6
-"""The number of steps of a short run, on 24 items including mirrored ones."""
+"""The number of steps of a short run on 24 items, including the mirrored items."""
 
 
 @pytest.fixture(scope="module")

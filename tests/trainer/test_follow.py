@@ -109,7 +109,7 @@ def undisturbed(trial: Trial) -> Callable[[int], Path]:
 def test_killed_twice_is_as_if_it_had_not_been(
     trial: Trial, undisturbed: Callable[[int], Path], world: int
 ) -> None:
-    """The kills are right after a switch, before the next checkpoint, and between two switches."""
+    """One kill is right after a switch, before the next checkpoint; one is between two switches."""
     whole = undisturbed(world)
     assert switches(whole) == {"1": 0, "2": 24, "3": 72}
     run, data = trial.folder / f"killed-{world}", data_in(trial, f"killed-data-{world}")

@@ -63,7 +63,7 @@ def test_values_that_are_too_long_are_not_converted(tmp_path: Path) -> None:
 
 
 def test_only_needed_columns_are_read(tmp_path: Path) -> None:
-    """Columns that the corpus does not use are read only if `all_columns` is set."""
+    """Columns that no field needs are read only if `all_columns` is set."""
     columns = {
         "text": ["a", "b"],
         "meta": [{"body": "c", "x": 1}, {"body": "d", "x": 2}],

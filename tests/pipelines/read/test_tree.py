@@ -50,7 +50,7 @@ def is_seen(path: Path) -> bool:
 
 
 def make_tree(root: Path, seed: int) -> None:
-    """Make folders, files, and links to these, out of the tree, to parents, and to nothing."""
+    """Make folders, files, and links: to these, to parents, out of the tree, and to nothing."""
     rng = random.Random(seed)
     outside = root.parent / "outside"
     folders = [root, outside]

@@ -1,4 +1,4 @@
-r"""A tokenizer comes back from the vocabulary of a dataset, and no other one.
+r"""A dataset's vocabulary gives back exactly the tokenizer that wrote the dataset.
 
 Guarantee: `<\|endoftext\|>` or `[MASK]` written in a text stays text.
 """

@@ -1,4 +1,4 @@
-"""Windows of a stream become generations: every firing gives exactly one."""
+"""Each firing of a window of a stream becomes exactly one generation."""
 
 import os
 import time
@@ -52,7 +52,7 @@ def text(number: int) -> str:
 
 
 def rows_of(numbers: Any, windows: Any, **when: Any) -> Any:
-    """Return batches of the rows of some numbers, which have times, in windows."""
+    """Return batches of rows, in windows, that are made of numbers with times."""
     row_type = beam.RowTypeConstraint.from_fields([("text", str), ("number", int)])
     in_windows = numbers | "Into windows" >> WindowInto(windows, **when)
     making = beam.Map(lambda number: beam.Row(text=text(number), number=number))

@@ -119,7 +119,7 @@ def test_a_generation_of_one_shard_is_common_to_all_nodes(data: Path, tmp_path: 
 
 @pytest.mark.parametrize("position", [0, 1, 37, 100, 137])
 def test_a_removal_changes_no_draw(data: Path, position: int) -> None:
-    """The removal may also be in the middle of a planned stage, which still reads all once."""
+    """A removal may also be in the middle of a planned stage, which still reads windows once."""
     remove(data, [("web", "train", 0, 3)], number=5)
     remove(data, [("web", "train", 0, 4)], number=6)
     run = switch_version(run_on(f"{data}@3"), 0, numbers={str(data): 4})
