@@ -30,7 +30,7 @@ from pipelines.job.command import checked, run_corpus
 from pipelines.quality import QualityRules
 from pipelines.report.write import PAGE
 from pipelines.steps.filter_spec import parse_filter
-from shards.commands.output import visible_line
+from shards.commands.output import quantity, visible_line
 from shards.errors import UserError
 from shards.maintenance.compact import sum_accounts
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
@@ -79,7 +79,7 @@ class Built:
         ]
         for split in (TRAIN, VALIDATION):
             sums = sum_shards(self.manifest.shards(split=split))
-            lines.append(f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens")
+            lines.append(f"{split}: {quantity(sums.documents, 'document')}, {sums.tokens:,} tokens")
         lines.append(f"dataset in {self.dataset.shown_directory}, with {PAGE}")
         return "\n".join(map(visible_line, lines))
 

@@ -39,7 +39,7 @@ from shards.commands.flags import (
     option,
     positive,
 )
-from shards.commands.output import print_line, print_message
+from shards.commands.output import print_line, print_message, quantity
 from shards.commands.table import called
 from shards.console import run_module
 from shards.errors import UserError
@@ -176,7 +176,7 @@ def copy_documents(
         raise UserError(
             f"None of the {counts.records} documents is in the share; give a larger --fraction."
         )
-    notes = [f"{taken} documents in {_holding(output)}"]
+    notes = [f"{quantity(taken, 'document')} in {_holding(output)}"]
     if taken < (number or 0):
         notes.append(f"all of them ({number} were requested)")
     if counts.damages:
@@ -246,8 +246,7 @@ def _present(output: Path) -> set[str]:
 
 def _holding(output: Path) -> str:
     sizes = [(output / name).stat().st_size for name in _present(output)]
-    files = "1 file" if len(sizes) == 1 else f"{len(sizes)} files"
-    return f"{files}, {sum(sizes) / 1e6:.1f} MB in {output}"
+    return f"{quantity(len(sizes), 'file')}, {sum(sizes) / 1e6:.1f} MB in {output}"
 
 
 def _check_names(files: Sequence[InputFile]) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from shards import show
 from shards.commands.command import Command
 from shards.commands.flags import WORD, MutuallyExclusive, count, counts, local_path, option
-from shards.commands.output import print_line, print_lines, print_message
+from shards.commands.output import print_line, print_lines, print_message, quantity
 from shards.commands.table import called
 from shards.errors import UserError
 from shards.exports.megatron import megatron_blend
@@ -94,11 +94,13 @@ class Verify(Command):
         problems = print_lines(verify(dataset, needed=needed))
         seconds = time.perf_counter() - start
         speed = f"{num_bytes / 1e6 / seconds:,.0f} MB/s"
-        verdict = "1 problem" if problems == 1 else f"{problems} problems" if problems else "ok"
+        verdict = quantity(problems, "problem") if problems else "ok"
         whose = (
-            "" if share is None else f"; placed here: {share}, {len(entries)} files in the whole"
+            ""
+            if share is None
+            else f"; placed here: {share}, {quantity(len(entries), 'file')} in the whole"
         )
-        print_line(f"{len(read)} files, {num_bytes:,} bytes, {speed}: {verdict}{whose}")
+        print_line(f"{quantity(len(read), 'file')}, {num_bytes:,} bytes, {speed}: {verdict}{whose}")
         return DAMAGED if problems else 0
 
 
@@ -162,8 +164,7 @@ class Compact(Command):
         if number:  # before the manifest is replaced: the new manifest has no removals
             yield from compaction.erasure.clear_report()
         made = compaction.commit()
-        erased = "1 document" if number == 1 else f"{number:,} documents"
-        without = f", {erased} left out" if number else ""
+        without = f", {quantity(number, 'document')} left out" if number else ""
         yield f"{directory}: generations: {members}, now one, {made.name}{without}"
         if not self.erase:
             yield (

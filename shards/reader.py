@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from shards.commands.output import visible_line
+from shards.commands.output import quantity, visible_line
 from shards.commands.spelling import expected
 from shards.commands.table import called
 from shards.errors import DamageError, UserError
@@ -302,7 +302,7 @@ class Dataset:
         )
         return visible_line(
             f"Dataset({self.shown_directory!r}, manifest {self.manifest.number}: "
-            f"{train.documents:,} documents, {train.tokens:,} tokens, validation "
+            f"{quantity(train.documents, 'document')}, {train.tokens:,} tokens, validation "
             f"{validation.documents:,}, sources {', '.join(self.sources) or 'none'})"
         )
 

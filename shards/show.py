@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow.compute as pc
 
+from shards.commands.output import quantity
 from shards.errors import UserError
 from shards.format import ARROW
 from shards.manifest import Generation, sum_shards
@@ -74,7 +75,7 @@ def overview(dataset: Dataset, *, everything: bool = False) -> Iterator[str]:
         options = _pairs(changed) or "the defaults (--all shows them)"
         yield from textwrap.wrap(f"options    {options}", _WIDTH, subsequent_indent=" " * 11)
     removals = [
-        f"removed    {_documents(removal.documents.rows)} at manifest {removal.number}: "
+        f"removed    {quantity(removal.documents.rows, 'document')} at manifest {removal.number}: "
         f"{removal.reason}"
         for removal in manifest.removals
     ]
@@ -191,10 +192,6 @@ def _shown(value: object) -> object:
     return repr(value) if is_hidden else value
 
 
-def _documents(number: int) -> str:
-    return "1 document" if number == 1 else f"{number:,} documents"
-
-
 def _leaves(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
     for key, value in sorted(values.items()):
         if isinstance(value, Mapping):
@@ -221,12 +218,12 @@ def _statistics(label: str, documents: Documents) -> Iterator[str]:
     num_documents = lengths.total()
     mean = num_tokens / num_documents
     median, p90 = _quantiles(lengths)
-    yield f"{label}: {num_documents:,} documents, {num_tokens:,} tokens"
+    yield f"{label}: {quantity(num_documents, 'document')}, {num_tokens:,} tokens"
     yield f"  tokens per document: mean {mean:,.1f}, median {median:,}, 90th percentile {p90:,}"
     if text_bytes:
         yield f"  bytes per token: {text_bytes / num_tokens:.2f}"
     if removed:
-        yield f"  removed: {_documents(removed)}, {removed_tokens:,} tokens"
+        yield f"  removed: {quantity(removed, 'document')}, {removed_tokens:,} tokens"
     for language, count in sorted(languages.items(), key=lambda item: (-item[1], item[0] or "")):
         yield f"  {language:<10} {count:>12,} documents ({count / num_documents:.1%})"
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from shards.commands.output import quantity
 from shards.commands.spelling import expected, nearest
 from shards.errors import UserError
 from trainer.json_file import is_file, read_object
@@ -238,7 +239,10 @@ def micro_batch_of(
     """
     at_most = max(1, sizes[0] // (world * content.get(_ACCUMULATION, 1)))
     micro: int = wanted or content.get(_MICRO) or at_most
-    at_once, shown = micro * world, f"(micro-batch {micro}) x (accumulation) x ({world} ranks)"
+    at_once, shown = (
+        micro * world,
+        f"(micro-batch {micro}) x (accumulation) x ({quantity(world, 'rank')})",
+    )
     for size in sizes:
         if size % at_once:
             below = size // at_once * at_once

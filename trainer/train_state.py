@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shards.commands.output import quantity
 from shards.records import to_json
 from trainer.capacity import check_disk, check_memory, free_memory, offloads_to_nvme
 from trainer.checkpoint import Checkpoint
@@ -84,7 +85,8 @@ class TrainState:
         """Return text about how the ranks share a global batch of this size."""
         micro, world = self.engine.micro_batch, self.ranks.world
         times = size // (micro * world)
-        return f"batch {size:,} = micro-batch {micro} x accumulation {times} x {world} ranks"
+        ranks = quantity(world, "rank")
+        return f"batch {size:,} = micro-batch {micro} x accumulation {times} x {ranks}"
 
     def describe_range(self, epochs: str) -> str:
         """Return text about the run's first and last step, its epochs, and its folder."""

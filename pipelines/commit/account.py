@@ -16,6 +16,7 @@ from pipelines.read.listing import Listing
 from pipelines.report.write import PAGE, REPORT
 from pipelines.segments.audit import Tally
 from pipelines.segments.rows import DROPPED, KEPT, QUARANTINED
+from shards.commands.output import quantity
 from shards.commands.table import called
 from shards.errors import DamageError
 from shards.manifest import TRAIN, VALIDATION, Manifest, sum_shards
@@ -177,7 +178,8 @@ def closing_lines(
     for split in (TRAIN, VALIDATION):
         sums = sum_shards(made.shards(split=split))
         shown.append(
-            f"{split}: {sums.documents:,} documents, {sums.tokens:,} tokens, shards: {sums.shards}"
+            f"{split}: {quantity(sums.documents, 'document')}, {sums.tokens:,} tokens, "
+            f"shards: {sums.shards}"
         )
     shown += unknown_lines(unknown)
     shown.append(f"dataset in {output}; look at it: {called('shards inspect')} {output} --doc 0")

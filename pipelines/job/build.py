@@ -43,6 +43,7 @@ from pipelines.read.files import InputFile
 from pipelines.read.listing import Listing
 from pipelines.steps.description import StepsInfo, describe_run
 from shards import manifest as manifests
+from shards.commands.output import quantity
 from shards.errors import UserError
 from shards.maintenance.prune import remove_unfinished, remove_work
 from shards.manifest import Manifest, lock_dataset
@@ -322,7 +323,11 @@ class Build:
     def announce(self) -> None:
         """Log the inputs and libraries, and warnings about options."""
         libraries = ", ".join(self.spec.steps.library_versions.values())
-        size = f"{len(self.files)} files, {_megabytes(self.files):.1f} MB; " if self.files else ""
+        size = (
+            f"{quantity(len(self.files), 'file')}, {_megabytes(self.files):.1f} MB; "
+            if self.files
+            else ""
+        )
         _LOG.info("%s%s", size, libraries)
         if unused := self.spec.steps.unused_end:
             _LOG.info(

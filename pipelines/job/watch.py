@@ -32,6 +32,7 @@ from pipelines.job.ready import check_ready
 from pipelines.read.files import InputFile, input_paths
 from pipelines.read.hub import is_hub_dataset
 from pipelines.read.input_file import shown
+from shards.commands.output import quantity
 from shards.errors import UserError
 from shards.maintenance.prune import remove_work
 from shards.manifest import (
@@ -299,9 +300,9 @@ class Watch:
         lag = f"lag {_duration(statistics.median(totals.lags))} median" if totals.lags else ""
         line = " | ".join(
             [
-                f"watch | {totals.files:,} files",
-                f"{totals.documents:,} documents",
-                f"generation {number} open: {len(waiting):,} files, "
+                f"watch | {quantity(totals.files, 'file')}",
+                f"{quantity(totals.documents, 'document')}",
+                f"generation {number} open: {quantity(len(waiting), 'file')}, "
                 f"{sum(file.bytes for file in waiting) / 1e6:,.1f} MB{mapped}",
                 *([f"{lag}, {_duration(totals.worst)} worst"] if lag else []),
                 *([f"{len(failed):,} failed"] if failed else []),

@@ -14,7 +14,7 @@ from pipelines.read.input_file import common_start
 from pipelines.read.names import ending_of, matcher
 from pipelines.report.columns import cut, table, width
 from pipelines.report.formats import byte_size
-from shards.commands.output import visible_line
+from shards.commands.output import quantity, visible_line
 from shards.commands.table import called
 from shards.storage.address import is_url
 
@@ -60,7 +60,7 @@ def _lines(seen: Inspection) -> Iterator[str]:
     num_files = sum(kind.num_files for kind in seen.read_kinds)
     num_others = sum(kind.num_files for kind in seen.kinds) - num_files
     others = f"; {num_others:,} more that a run does not read" * (num_others > 0)
-    yield f"{seen.path}: {_files(num_files)}, {size}{others}"
+    yield f"{seen.path}: {quantity(num_files, 'file')}, {size}{others}"
     for part in (_kinds, _remarks, _faults, *((_fields, _sense) if seen.records else ()), _next):
         if lines := [*part(seen)]:
             yield from ("", *lines)
@@ -79,7 +79,8 @@ def _kinds(seen: Inspection) -> Iterator[str]:
     yield from table(rows, left=(0, 3))
     rest = seen.kinds[MAX_KINDS:]
     if rest:
-        yield f"and {len(rest)} more extensions: {_files(sum(kind.num_files for kind in rest))}"
+        files = sum(kind.num_files for kind in rest)
+        yield f"and {len(rest)} more extensions: {quantity(files, 'file')}"
 
 
 def _remarks(seen: Inspection) -> Iterator[str]:
@@ -151,7 +152,7 @@ def _name(field: Field, seen: Inspection) -> str:
 
 def _sense(seen: Inspection) -> Iterator[str]:
     number, num_heads = len(seen.records), sum(head.form in seen.forms for head in seen.heads)
-    yield f"read {number:,} records at the beginning of {_files(num_heads)}"
+    yield f"read {quantity(number, 'record')} at the beginning of {quantity(num_heads, 'file')}"
     if seen.text_field:
         (share,) = (field.present for field in seen.fields if field.name == seen.text_field)
         where = "" if share == 1 else f", in {100 * share:.0f} % of these records"
@@ -204,7 +205,7 @@ def _next(seen: Inspection) -> Iterator[str]:
             kind for kind in seen.read_kinds if kind.form and kind.form not in seen.forms
         ]:
             endings = ", ".join(kind.ending or "no extension" for kind in others)
-            files = _files(sum(kind.num_files for kind in others))
+            files = quantity(sum(kind.num_files for kind in others), "file")
             yield f"left out  {files} ({endings}) with other records, which need another command"
         yield "next      estimate the run, then run it (with a small tokenizer, for a try):"
         yield f"  {line} --plan"
@@ -220,10 +221,6 @@ def about(number: float) -> str:
 def example(text: str, room: int) -> str:
     """Return a text on one line, cut to a width, for use in a table."""
     return cut(visible_line(" ".join(text[: 8 * room].split())), room)
-
-
-def _files(number: int) -> str:
-    return f"{number:,} file{'s' * (number != 1)}"
 
 
 def command(seen: Inspection, guess: Guess) -> str:

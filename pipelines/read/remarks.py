@@ -10,6 +10,7 @@ from itertools import islice
 
 from pipelines.read.input_file import NAMES_SHOWN, InputFile, common_start, shown, some_of
 from pipelines.read.names import advice_on, advice_on_names, ending_of, stem_of
+from shards.commands.output import quantity
 
 _MAX_ENDINGS, _MAX_NUMBERS = 8, 20
 
@@ -29,7 +30,7 @@ def left_out(unmatched: Sequence[str], hidden: Sequence[str] = ()) -> Iterator[s
         more = f" and {len(kinds) - _MAX_ENDINGS} more extensions" * (len(kinds) > _MAX_ENDINGS)
         folder, names = _below_one_folder(unmatched)
         yield (
-            f"{len(unmatched):,} file{'s' * (len(unmatched) != 1)} {folder}not read: "
+            f"{quantity(len(unmatched), 'file')} {folder}not read: "
             f"{', '.join(kinds[:_MAX_ENDINGS])}{more} ({names})."
             f"{advice_on(unmatched)}{advice_on_names(unmatched)}"
         )

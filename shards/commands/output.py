@@ -52,6 +52,11 @@ _changing: list[TextIO] = []
 _BREAK = re.compile("\n(?!  )")
 
 
+def quantity(number: int, noun: str) -> str:
+    """Return a number with its noun, which takes an s in the plural: "1 file", "2,000 files"."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"
+
+
 def visible(text: str) -> str:
     """Return a text whose invisible characters are replaced with signs.
 

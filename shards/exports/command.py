@@ -7,7 +7,7 @@ from pathlib import Path
 
 from shards.commands.command import Command
 from shards.commands.flags import local_path, option, positive
-from shards.commands.output import print_line
+from shards.commands.output import print_line, quantity
 from shards.dataset_commands import dataset_word
 from shards.errors import UserError
 from shards.exports.export import KEPT, WRITTEN, export_origin, write_export
@@ -78,8 +78,8 @@ class ExportFiles(Command):
             f"{count:,} {words.get(how, f'by {how}')}" for how, count in ways.items()
         )
         print_line(
-            f"{num_bytes:>16,}  bytes in {output}: {tokens:,} tokens of {documents:,} documents; "
-            f"{counts}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
+            f"{num_bytes:>16,}  bytes in {output}: {tokens:,} tokens of "
+            f"{quantity(documents, 'document')}; {counts}; {num_bytes / 1e6 / seconds:,.0f} MB/s"
         )
         for note in notes(splits, settings, output):
             print_line(note)

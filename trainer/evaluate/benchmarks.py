@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from shards.commands.output import print_line
+from shards.commands.output import print_line, quantity
 from shards.errors import UserError
 from shards.sampling.plan import CAUSAL
 from trainer.distributed import Ranks
@@ -104,7 +104,7 @@ def print_figures(benchmarks: "Benchmarks", answer: "ForwardEval") -> None:
         return
     for name, task in benchmarks.tasks.items():
         count = len(task.eval_docs)
-        print_line(f"{name}: {count:,} items")
+        print_line(f"{name}: {quantity(count, 'item')}")
         for figure, value in figures[name].items():
             error = ""
             if figure.startswith("acc") and count > 1:

@@ -14,7 +14,7 @@ from functools import partial
 from statistics import fmean
 from typing import Any
 
-from shards.commands.output import json_text
+from shards.commands.output import json_text, quantity
 from shards.records import to_json
 from shards.storage.disk import disk_errors_explained
 from shards.storage.files import atomic_write
@@ -91,7 +91,7 @@ class FinetuneTask(TrainingTask):
             self.state.describe_range(f", {config.epochs} epochs"),
         ]
         if shortened:
-            lines.append(f"{shortened:,} rows are shortened to fit")
+            lines.append(f"{quantity(shortened, 'row')} shortened to fit")
         if VALIDATION not in self.examples:
             file = task.file(config.data, VALIDATION)
             lines.append(f"there is no {file.name}: the last epoch counts as the best")

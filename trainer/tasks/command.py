@@ -6,7 +6,7 @@ from pathlib import Path
 
 from shards.commands.command import Command
 from shards.commands.flags import WORD, count, local_path, option, options_of
-from shards.commands.output import print_lines
+from shards.commands.output import print_lines, quantity
 from trainer.tasks.catalogue import TASKS, find_task
 from trainer.tasks.rows import Example
 from trainer.tasks.task import SPLITS, VALIDATION, PromptOptions
@@ -52,8 +52,8 @@ class ShowTask(Command, PromptOptions):
         rows = [len(row) for example in examples for row in example.rows]
         cut = sum(example.num_cut for example in examples)
         summary = (
-            f"{len(examples):,} questions of {len(rows):,} rows; the longest has {max(rows):,} "
-            f"tokens, {cut:,} were cut"
+            f"{quantity(len(examples), 'question')} of {quantity(len(rows), 'row')}; the longest "
+            f"has {max(rows):,} tokens, {cut:,} were cut"
         )
         shown = (line for one in examples[: self.show] for line in _lines(one, tokenizer))
         print_lines("\n".join([summary, *shown]).split("\n"))
