@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from shards.commands.output import quantity
 from shards.errors import DamageError
 from shards.manifest import Manifest, TableEntry, read_manifest
 from shards.paths import check_links
@@ -102,7 +103,8 @@ def check_removals(directory: AnyPath, manifest: Manifest) -> Iterator[str]:
         num_rows = sum(len(rows) for rows in rows_by_path.values())
         if num_rows != removal.documents.rows:
             yield (
-                f"{directory / removal.documents.path} removes {num_rows:,} documents, the "
+                f"{directory / removal.documents.path} removes "
+                f"{quantity(num_rows, 'document')}, the "
                 f"manifest says {removal.documents.rows:,}"
             )
 

@@ -234,7 +234,8 @@ class Build:
             UserError: The generation cannot be made; the message says why and what to do.
         """
         number = 1 if base is None else len(base.generations) + 1
-        _LOG.info("generation %d: %d files, %.1f MB", number, len(files), _megabytes(files))
+        added = quantity(len(files), "file")
+        _LOG.info("generation %d: %s, %.1f MB", number, added, _megabytes(files))
         with self._job(files, base=base, grows=True) as (store, spec):
             self._run(store, spec)
             self.failed.update(processed_input(store).failed)

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from shards.commands.output import quantity
 from shards.commands.progress import track_files
 from shards.errors import DamageError
 from shards.format import ARROW, BIN, IDX, SUFFIXES, read_index
@@ -118,7 +119,8 @@ def _check_tokens(shard: Shard, ends: np.ndarray, *, tokenizer: TokenizerEntry) 
     eos = tokenizer.special["eos"]
     if len(rows := np.flatnonzero(shard.tokens[ends - 1] != eos)):
         yield (
-            f"{shard.file(BIN)}: {len(rows)} documents, first {rows[0]}, do not end in eos ({eos})"
+            f"{shard.file(BIN)}: eos ({eos}) is not the last token of "
+            f"{quantity(len(rows), 'document')}, the first {rows[0]}"
         )
     starts = range(0, len(shard.tokens), _BLOCK_TOKENS)
     blocks = [shard.tokens[start : start + _BLOCK_TOKENS] for start in starts]

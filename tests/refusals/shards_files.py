@@ -161,14 +161,18 @@ _FOUND = (
         cell_changed(_ARROW, "order", -1, 2**63),
     ),
     ("a shard that begins too early", r"00001\.arrow begins before the end of the", _EARLIER),
-    ("a document without its end", r"1 documents, first \d+, do not end in eos", _ENDLESS),
+    (
+        "a document without its end",
+        r"eos \(2\) is not the last token of 1 document, the first \d+",
+        _ENDLESS,
+    ),
     (
         "a token beyond the vocabulary",
         r"00000\.bin contains token ids \d+ to 384",
         _begun_with(384),
     ),
     ("a vocabulary of fewer tokens", r"-\w{8}\.arrow has 383 rows, 384 expected", _FEWER),
-    ("a removal of fewer documents", r"removes 1 documents, the manifest says 2", _REMOVED),
+    ("a removal of fewer documents", r"removes 1 document, the manifest says 2", _REMOVED),
 )
 """The problems that `verify` finds, with exit code 1: row name, output and setup."""
 
