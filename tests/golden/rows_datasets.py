@@ -185,6 +185,7 @@ _GROWTH = (
         commands=(
             _GROW,
             Command(words=_GROW, prepare=corpora.second_day),
+            "tests.golden.show_dataset duplicates data",
             _GROW,
             Command(words=f"{_GROW} --seed 3", code=2),
             Command(words=_GROW, prepare=corpora.extend_file, code=2),

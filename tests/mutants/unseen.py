@@ -40,4 +40,7 @@ UNSEEN = {
     "ee94af4db33572ce": f"trainer/tasks/metrics.py, f1: {_SAME}, it is symmetric",
     "5a6664af55463674": f"trainer/tasks/superglue.py, _overlap: {_SAME}, it is symmetric",
     "cab016d9db6232fd": f"pipelines/merge/ranges.py, the segments of a range: {_COST}, more ranges",
+    "a468a96ff594ada7": f"shards/view/similarity.py, least: {_SAME}, no similarity is equal to it",
+    "76a7bcc38b0a9a8e": f"pipelines/read/peek.py, return: {_SAME}, the caller uses `or`",
+    "7ed48a97b41ebb50": f"pipelines/dedup/minhash.py, 2**64: {_SAME}, bases are smaller",
 }

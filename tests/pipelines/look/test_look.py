@@ -152,6 +152,11 @@ def fields(*values: Mapping[str, Any]) -> list[Field]:
     return fields_of([Record(0, 1, value, b"") for value in values])
 
 
+def test_fields_of_objects_are_named_down_to_the_fourth_level() -> None:
+    (deep,) = fields({"a": {"b": {"c": {"d": {"e": "text"}}}}})
+    assert deep.name == "a.b.c.d"
+
+
 def test_the_text_is_the_field_with_most_letters_in_words() -> None:
     record = {
         "url": "https://example.org/" + "a" * 500,
