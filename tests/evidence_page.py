@@ -49,9 +49,8 @@ def guarantees() -> Iterator[tuple[str, str]]:
 
 
 def record(title: str, text: str) -> None:
-    """Write results below their title on the page, replacing any earlier results."""
-    text = PAGE.read_text("utf-8")
-    before, _, after = text.partition(f"\n### {title}\n")
+    """Write results below their title on the page, and replace earlier ones."""
+    before, _, after = PAGE.read_text("utf-8").partition(f"\n### {title}\n")
     rest = after.partition("\n### ")
     PAGE.write_text(f"{before}\n### {title}\n\n```\n{text}\n```\n{''.join(rest[1:])}", "utf-8")
 

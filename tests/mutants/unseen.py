@@ -43,4 +43,8 @@ UNSEEN = {
     "a468a96ff594ada7": f"shards/view/similarity.py, least: {_SAME}, no similarity is equal to it",
     "76a7bcc38b0a9a8e": f"pipelines/read/peek.py, return: {_SAME}, the caller uses `or`",
     "7ed48a97b41ebb50": f"pipelines/dedup/minhash.py, 2**64: {_SAME}, bases are smaller",
+    "6a41bc48abc76d60": f"pipelines/report/pictures.py, share > limit: {_LOOK}",
+    "866af3e6c8dd4bb0": "trainer/saver.py, fsync: it takes a machine that loses power",
+    "2a4e3da24b2ea4cd": "shards/exports/megatron.py, 32_766: it takes as many shards",
+    "ee181e0da5b74391": f"pipelines/steps/units.py, 0x32000: {_SAME}, no letter is there",
 }
