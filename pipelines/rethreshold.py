@@ -124,7 +124,7 @@ class Rethreshold(Command):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A number of the dataset under its own thresholds, and under the alternative ones."""
+    """A figure of the dataset with its own thresholds, and with the alternative ones."""
 
     now: int
     then: int

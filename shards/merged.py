@@ -213,7 +213,8 @@ SIGNATURE_BYTES = 64 << 20
 files."""
 
 MANY_FILES = 512
-"""The number of files beyond which files become larger instead, up to MAX_GROWTH times."""
+"""The number of signature files above which the files grow instead of their number, to at most
+MAX_GROWTH times their normal size."""
 
 MAX_GROWTH = 8
 

@@ -18,8 +18,8 @@ _UNREAD = [f"*/{folder}/*" for folder in FOLDERS]
 def at_commit(name: HubName) -> HubName:
     """Return the dataset at the commit that its revision names now; only the manifest is fetched.
 
-    If there is no connection, it is the commit that the revision named when the cache last fetched
-    the dataset.
+    If there is no connection, the commit is the one that the revision named when the cache last
+    fetched the dataset.
 
     Raises:
         UserError: There is no such dataset or revision, it is gated, it was not made by corpusmill,

@@ -48,7 +48,7 @@ def figures(shards: Iterable[ShardEntry]) -> Sequence[str]:
 
 
 def source_splits(manifest: Manifest) -> Iterator[tuple[str, str]]:
-    """Yield the name and each split of every source; validation only if it exists."""
+    """Yield the pairs of source and split: training for every source, validation if it exists."""
     for name in manifest.sources():
         yield name, TRAIN
         if manifest.shards(name, split=VALIDATION):

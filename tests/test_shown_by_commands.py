@@ -41,7 +41,7 @@ FORMS = (
     "simplecache::{scheme}://u:{secret}@host.invalid/x",
     "{scheme}://host.invalid/https://u:{secret}@other.invalid/x",
 )
-"""Addresses that contain secrets, and are refused before any request."""
+"""Addresses that contain secrets and are refused before any request."""
 
 CLASSIFIER = ["pipelines.train_classifier"]
 

@@ -106,7 +106,8 @@ class DedupRecord:
     dropped: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The number of drops by source and reason (drops)."""
     seen_before: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    """The number of drops whose text an earlier generation has, by source and reason (drops)."""
+    """The number of drops of documents whose text is also in an earlier generation, by source and
+    reason (see drops.py)."""
     signatures: tuple[TableEntry, ...] = ()
     files: tuple[TableEntry, ...] = ()
     """The files for later stages."""

@@ -39,7 +39,7 @@ class MinhashTables(NamedTuple):
 
 
 class Factors(NamedTuple):
-    """The factors of minhash.py, uint64, and the maximum number of characters of a piece."""
+    """The factors of minhash.py and the maximum number of characters of a piece, all as uint64."""
 
     unit: np.uint64
     pair: np.uint64

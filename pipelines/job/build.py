@@ -83,7 +83,7 @@ def process_part(module: str, options: Options) -> None:
 
 @contextmanager
 def _opened(module: str, options: Options) -> Iterator["Build"]:
-    """Yield a run that holds the lock on its output; the workers end with the block."""
+    """Yield a run that holds the lock on its output; the workers stop when the block ends."""
     check_ready(options, corpus=load_spec(module).name)
     listing, corpora = list_corpus_files(module, options)
     with (
@@ -101,7 +101,7 @@ def open_build(
     *,
     files: Sequence[InputFile],
 ) -> Iterator["Build"]:
-    """Yield a run whose output the caller has locked; the workers end with the block.
+    """Yield a run whose output the caller has locked; the workers stop when the block ends.
 
     Args:
         corpus: The corpus whose command this is.

@@ -61,7 +61,7 @@ MAX_SEGMENTS = 1000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RangeItem:
-    """A range of the order of neighbouring segments of one source, which becomes one segment."""
+    """A range of the order in neighbouring segments of one source; it becomes one new segment."""
 
     name: str
     segment_index: str

@@ -67,7 +67,7 @@ def _unit(name: str) -> str:
 
 
 def _middles(items: Sequence[ProcessItem]) -> dict[str, Fraction]:
-    """Return the position of each item's middle in the line, from 0 to 1, by the item's name."""
+    """Return the middle of each item, from 0 to 1 along all items laid end to end, by item name."""
     ends: dict[tuple[str, str], int] = {}
     for split in (split for item in items for split in item.splits):
         ends[split.name] = max(split.end, ends.get(split.name, 1))  # rows for tables

@@ -1,6 +1,6 @@
 """Rules for Chinese: FineWeb-2's filters for Mandarin.
 
-A WuDao document is a single line, so rules about lines tell nothing about it. If a text has only
+A WuDao document is a single line, so rules about lines say nothing about it. If a text has only
 one line, `fineweb2-zh` applies these rules to its sentences, which end with 。！？…；. Texts of
 two or more lines are read line by line, as published. `fineweb2-zh@datatrove` always reads lines.
 """

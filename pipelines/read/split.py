@@ -1,6 +1,6 @@
 """Splits, which are byte ranges of input files, and the function that cuts a file into them.
 
-`splits` of `pipelines/read/formats.py` decides by the format of a file where it is cut, if at all.
+`splits` in `pipelines/read/formats.py` decides from a file's format where it is cut, if at all.
 
 The size of a split depends on the file and on `split_bytes` alone, so that the same corpus is cut
 the same way for any number of workers.

@@ -43,7 +43,8 @@ class CorpusOutputs(NamedTuple):
     dropped: Any
     quarantined: Any
     splits: Any
-    """Records for the dataset's list of inputs: pass all outputs to WriteDataset(dropped=[…])."""
+    """Records for the dataset's list of inputs. To include them, pass the whole CorpusOutputs in
+    WriteDataset(dropped=[…])."""
 
 
 class BatchTransform(beam.PTransform[PCollection[pa.RecordBatch], Any]):

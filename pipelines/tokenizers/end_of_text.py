@@ -32,7 +32,7 @@ class EndOfText:
     restored_id: int | None = None
     """The id that a dataset stores with its tokenizer."""
     sibling: Callable[[str], Path | None] = _no_file
-    """Returns the file with a name next to the tokenizer's file; None if it does not exist."""
+    """Returns the file with the given name next to the tokenizer's file; None if there is none."""
 
     def requested_id(self, vocabulary: Mapping[str, int], *, name: object) -> int | None:
         """Return the id that --eos or the dataset names; None if neither does.

@@ -117,7 +117,7 @@ COMMANDS = {command.name: command for group in GROUPS.values() for command in gr
 
 
 def called_program(program: str) -> str:
-    """Return `corpusmill wudao` if the program was started so, else `program`."""
+    """Return `corpusmill wudao` if the program was started with that name, else `program`."""
     started = sys.argv[0]
     return started if started.startswith(f"{PROGRAM} ") else program
 

@@ -64,7 +64,7 @@ class RemovalSet:
 
     @property
     def new(self) -> list[SelectedDocument]:
-        """The documents that are not removed yet."""
+        """The documents that have not been removed yet."""
         return [document for document in self.documents if not document.removed_before]
 
     def lines(self, *, dry_run: bool) -> Iterator[str]:

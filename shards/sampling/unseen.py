@@ -68,7 +68,7 @@ def _draws_until_a_group_ends(
 ) -> list[int]:
     """Return the draws of each stream in a scatter until the first group has nothing left.
 
-    Groups that already have nothing left draw all their windows equally and do not count.
+    Groups with nothing left at the start are not counted; they draw evenly from all their windows.
     """
     running = [group for group in groups if any(left[stream] for stream in group.streams)]
     lengths = {group: sum(left[stream] for stream in group.streams) for group in running}

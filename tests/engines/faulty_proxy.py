@@ -32,7 +32,7 @@ class Request:
 
 @dataclass
 class Proxy:
-    """The proxy's requests so far, and `fault(request, number)`: a request's fault, or ""."""
+    """A proxy that records its requests; `fault(request, number)` is a request's fault, or ""."""
 
     address: str
     upstream: str

@@ -252,7 +252,7 @@ def size_limits(folder: Path) -> None:
 
 
 def _invalid_records(limit: int) -> list[bytes]:
-    """Return invalid and valid records of exactly the limit, one byte more and one byte less."""
+    """Return invalid records one byte below, at and above the limit, each before a valid one."""
     found = []
     for size in (limit - 1, limit, limit + 1):
         whole = _record_of_size(size, f"harmed-{size}")

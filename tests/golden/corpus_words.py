@@ -20,7 +20,7 @@ ENGLISH = """
     factory office cottage apple cherry lemon potato onion carrot butter cheese bread coffee
     sugar pepper dinner horse rabbit sparrow eagle spider beetle salmon turtle badger donkey
 """.split()  # noqa: SIM905  more readable
-"""None of these is a stop word of Gopher."""
+"""English words, none of which is a stop word in Gopher's rules."""
 
 CHINESE = """
     发展 工作 主要 问题 进行 地方 已经 全国 经济 社会 开始 技术 重要 通过 研究

@@ -69,7 +69,7 @@ def _make_grown(folder: Path) -> None:
 first = copy_of("first", _make_first, "data")
 """`data`, with one generation: docs and notes, each in two shards, with validation."""
 corpus = copy_of("first", _make_first, "docs", "more", "tok.model")
-"""The inputs and the tokenizer of these datasets."""
+"""The inputs and the tokenizer from which `first` and `dataset` are made."""
 dataset = copy_of("grown", _make_grown, "data")
 """`data`, with manifest 3: two generations, of which the second has the source `new`, and a
 removal."""

@@ -27,7 +27,7 @@ MODULES_WITH_SIZES = (
     *("pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.holdout"),
     "pipelines.merge.ranges",
 )
-"""The modules with these constants."""
+"""The modules that may define the constants in LEVELS."""
 
 
 class NoDocuments(Exception):
@@ -124,7 +124,7 @@ class Case:
 
     @staticmethod
     def expect_code(done: Result, *codes: int) -> Result:
-        """Return the result of a command after checking that the exit code is one of these."""
+        """Return the result of a command after checking that its exit code is one of `codes`."""
         if done.code not in codes:
             raise Failure(f"exit code {done.code}, not {codes}: {done.output[-1500:]}")
         return done

@@ -263,7 +263,7 @@ def sample_tokens(logits: Tensor, chances: Sequence[float]) -> Tensor:
 
 
 def banned_tokens(tokens: Sequence[int], ends: Collection[int], decoding: Decoding) -> list[int]:
-    """Return the tokens that must not follow: early ends, and tokens that repeat an n-gram.
+    """Return the tokens that must not follow: premature ends, and tokens that repeat an n-gram.
 
     Args:
         tokens: the text so far.

@@ -5,7 +5,7 @@
     mp_rank_NN_model_states.pt, one per rank of model parallelism, in the folder or the one that
     latest or latest_checkpointed_iteration.txt names
 
-Files of torch are pickles of the weights by name, or have the weights in the entry `module`
+Torch files are pickles of the weights by name, or have the weights in the entry `module`
 (THUDM/GLM, DeepSpeed). The latter also contain the state of NumPy's generator, whose types are
 therefore allowed in addition to tensors and plain values (`torch_file`).
 """

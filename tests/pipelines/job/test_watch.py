@@ -37,7 +37,7 @@ OFTEN = ("--every", "2s")
 
 
 def lines(*numbers: int) -> str:
-    """Return JSON lines that have a different text for each number."""
+    """Return one line of JSON per number, each with a different text."""
     texts = [{"text": page(number)["content"]} for number in numbers]
     return "".join(json.dumps(text, ensure_ascii=False) + "\n" for text in texts)
 
