@@ -26,7 +26,7 @@ def test_the_page_shows_the_output_of_the_filter(tmp_path: Path) -> None:
     said = said_by("-m", "pipelines.wudao", "--filter", "no_ads:no_ads", cwd=tmp_path)
     shown = re.search(r"--filter no_ads:no_ads\n…\n(.*?)…\n```", PAGE.read_text(), re.DOTALL)
     assert shown is not None
-    assert shown[1] in said
+    assert all(part in said for part in shown[1].split("…\n"))
     source = (EXAMPLES / "no_ads.py").read_text()
     code = re.search(r"```python\n(PHRASES.*?)```", PAGE.read_text(), re.DOTALL)
     assert code is not None

@@ -184,7 +184,7 @@ _WARNED = {
             "ranks: the id of the end",
             "ranks: an id too large",
         ),
-        "is it whole",
+        "is it complete",
     ),
     "json: two pieces of one id": "is not used",
 }
