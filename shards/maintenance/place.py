@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from shards.commands.output import quantity
 from shards.commands.progress import track_files
 from shards.commands.table import called
 from shards.errors import DamageError, UserError
@@ -93,8 +94,8 @@ def check_files_present(dataset: Dataset, share: NodeShare) -> None:
     named = "".join(f"\n  {path}" for path in missing[:_NUM_NAMED])
     more = f"\n  and {len(missing) - _NUM_NAMED:,} more" if len(missing) > _NUM_NAMED else ""
     raise DamageError(
-        f"in {dataset.directory}, {len(missing):,} files that this node needs for {share} are "
-        "missing or truncated. Copy them from the whole dataset: "
+        f"{dataset.directory} lacks {quantity(len(missing), 'file')} that this node needs for "
+        f"{share}, or has only a part of them. Copy them from the whole dataset: "
         f"{called('shards place')} WHOLE --to {dataset.directory} (with the run's --nodes, --node "
         f"and --scatters).{named}{more}"
     )

@@ -81,7 +81,7 @@ def test_a_dataset_that_is_half_uploaded_is_told_so(desk: Desk) -> None:
     said = desk.said("-m", "shards", "verify", f"hf:{NAME}", code=1)
     assert f"{shard.path}.bin is missing" in said
     assert "1 problem" in said
-    assert "lacks 1 files" in desk.said(*MEGATRON, f"hf:{NAME}", code=2)
+    assert "lacks 1 file that this node needs" in desk.said(*MEGATRON, f"hf:{NAME}", code=2)
 
 
 def test_what_is_no_dataset_is_told_so(desk: Desk) -> None:

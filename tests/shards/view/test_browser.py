@@ -50,7 +50,7 @@ def test_a_dataset_is_leafed_through_and_searched(tab: Browser, show: Show, buil
     # A page of a different site that links to the viewer gets no content.
     tab.go(f"data:text/html,<a href='{base}/documents'>link</a>")
     tab.click("a")
-    assert "has the key" in tab.evaluate("document.body.innerText")
+    assert "contains the key" in tab.evaluate("document.body.innerText")
 
 
 def test_no_text_runs_a_script_or_asks_for_anything(

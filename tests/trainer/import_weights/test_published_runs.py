@@ -71,4 +71,4 @@ def test_a_run_goes_on_with_the_commit_that_it_began_with(desk: Desk) -> None:
 def test_a_published_dataset_is_not_followed(desk: Desk) -> None:
     desk.publish("first")
     said = desk.train("--data", f"hf:{NAME}", "--follow", "--max-steps", "2", code=2)
-    assert f"hf:{NAME} is published: a run reads the commit that it began with" in said
+    assert f"hf:{NAME} is published: a run reads the commit that it started with" in said
