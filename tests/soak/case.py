@@ -24,7 +24,7 @@ LEVELS: tuple[Mapping[str, int], ...] = (
 
 MODULES_WITH_SIZES = (
     *("shards.storage.sparse", "shards.tables", "pipelines.segments.bins"),
-    *("pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.holdout"),
+    *("pipelines.segments.matches", "pipelines.segments.segment", "pipelines.merge.plan"),
     "pipelines.merge.ranges",
 )
 """The modules that may define the constants in LEVELS."""
