@@ -180,7 +180,7 @@ def copy_documents(
     if taken < (number or 0):
         notes.append(f"all of them ({number} were requested)")
     if counts.damages:
-        notes.append(f"{counts.damages} damaged place{'s' * (counts.damages > 1)} left out")
+        notes.append(f"{quantity(counts.damages, 'damaged place')} left out")
     return ", ".join(notes)
 
 

@@ -18,6 +18,7 @@ from pipelines.read.peek import Peek
 from pipelines.read.record import Damage, Record
 from pipelines.read.shape import advice_on
 from shards.commands.flags import flag_of
+from shards.commands.output import quantity
 from shards.commands.spelling import nearest
 from shards.commands.table import called
 from shards.errors import UserError
@@ -93,7 +94,7 @@ class UnreadableSource:
         """
         reason, item = self._first
         others = len(self.paths) - 1
-        more = f" and {others} more file{'s' * (others > 1)}" if others else ""
+        more = f" and {quantity(others, 'more file')}" if others else ""
         counts = ", ".join(f"{rows:,} {name}" for name, rows in self.reasons.most_common(3))
         go_on = " To continue anyway, leave this source out of --input, or give --max-reject-rate 1"
         return UserError(

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from shards.commands.output import quantity
 from shards.commands.table import called
 from shards.errors import UserError
 from shards.maintenance.names import DocumentMatches, DocumentQuery
@@ -75,9 +76,10 @@ class RemovalSet:
         for key, group in groupby(new, lambda each: (each.generation, each.source, each.split)):
             yield _LINE.format(*key, *(f"{number:,}" for number in _sums([*group])))
         if before := len(self.documents) - len(new):
-            yield f"{_count(before, 'document')} already removed"
+            yield f"{quantity(before, 'document')} already removed"
         if self.missing:
-            yield f"{_count(len(self.missing), 'name')} without a document: {listed(self.missing)}"
+            names = quantity(len(self.missing), "name")
+            yield f"{names} without a document: {listed(self.missing)}"
         yield "documents by shard and row"
         for document in self.documents[:_NUM_SHOWN]:
             state = " (removed before)" if document.removed_before else ""
@@ -191,9 +193,5 @@ def _sums(documents: Sequence[SelectedDocument]) -> tuple[int, int, int]:
 
 def _amount(documents: Sequence[SelectedDocument]) -> str:
     number, tokens, shards = _sums(documents)
-    parts = _count(number, "document"), _count(tokens, "token"), _count(shards, "shard")
+    parts = quantity(number, "document"), quantity(tokens, "token"), quantity(shards, "shard")
     return f"{parts[0]} of {parts[1]} in {parts[2]}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
