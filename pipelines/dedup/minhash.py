@@ -19,6 +19,7 @@ import numpy as np
 
 from pipelines.dedup import kernels
 from pipelines.dedup.exact import FoldedTexts
+from shards.sampling.permutation import mix
 
 NUM_BANDS = 14
 ROWS_PER_BAND = 8
@@ -30,7 +31,7 @@ pieces; the few grams that span two pieces are left out."""
 
 _U64 = np.uint64
 # Odd numbers without structure: digits of pi, e, the golden ratio, the roots of 2, 3, 5 and 7.
-FACTORS = kernels.Factors(
+_FACTORS = kernels.Factors(
     unit=_U64(0x243F6A8885A308D3),
     pair=_U64(0xB7E151628AED2A6B),
     quad=_U64(0x9E3779B97F4A7C15),
@@ -78,7 +79,7 @@ _WORD_BYTES = bytes(
 non-ASCII characters stay, and any other byte becomes a space."""
 
 
-def lookup_tables(num_bytes: int) -> kernels.MinhashTables:
+def _lookup_tables(num_bytes: int) -> kernels.MinhashTables:
     """Return the lookup tables for pieces of at most this many bytes."""
     probes = _numbers(NUM_SLOTS * NUM_SLOTS, _SLOT_SALT).reshape(NUM_SLOTS, NUM_SLOTS)
     return kernels.MinhashTables(
@@ -86,8 +87,8 @@ def lookup_tables(num_bytes: int) -> kernels.MinhashTables:
         powers=_powers(_BYTE, num_bytes + 1)[1:],
         inverses=_powers(pow(_BYTE, -1, 2**64), num_bytes),
         probes=np.argsort(probes, axis=1, kind="stable"),
-        slot_factors=_numbers(NUM_SLOTS, FACTORS.pair) | _U64(1),
-        band_salts=_numbers(NUM_BANDS, FACTORS.last),
+        slot_factors=_numbers(NUM_SLOTS, _FACTORS.pair) | _U64(1),
+        band_salts=_numbers(NUM_BANDS, _FACTORS.last),
     )
 
 
@@ -97,7 +98,7 @@ class MinHasher:
     def __init__(self) -> None:
         """Make the lookup tables and the buffers."""
         capacity = 4 * PIECE_CHARACTERS  # bytes of UTF-8
-        self._tables = lookup_tables(capacity)
+        self._tables = _lookup_tables(capacity)
         self._scratch = kernels.MinhashScratch(
             sums=np.empty(capacity + 1, _U64),
             places=np.empty(capacity + 1, np.int64),
@@ -111,7 +112,7 @@ class MinHasher:
         bands = np.zeros((num, NUM_BANDS), _U64)
         slots = np.zeros((num, NUM_SLOTS), np.uint8)
         signed = np.empty(num, bool)
-        constant = self._tables, FACTORS, self._scratch
+        constant = self._tables, _FACTORS, self._scratch
         kernels.sign(texts.data, texts.ends, *constant, bands, slots, signed)
         return Signatures(bands, slots, signed)
 
@@ -123,14 +124,6 @@ def _powers(base: int, num: int) -> np.ndarray:
     return np.cumprod(factors, dtype=_U64)
 
 
-def mix(values: np.ndarray) -> np.ndarray:
-    """Return each value mixed by the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014)."""
-    values = (values ^ (values >> _U64(30))) * _U64(0xBF58476D1CE4E5B9)
-    values = (values ^ (values >> _U64(27))) * _U64(0x94D049BB133111EB)
-    mixed: np.ndarray = values ^ (values >> _U64(31))
-    return mixed
-
-
 def _numbers(num: int, salt: np.uint64) -> np.ndarray:
     """Return pseudo-random numbers, uint64[num], which are the same in every run."""
-    return mix(np.arange(1, num + 1, dtype=_U64) * FACTORS.quad + salt)
+    return mix(np.arange(1, num + 1, dtype=_U64) * _FACTORS.quad + salt)

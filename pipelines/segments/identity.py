@@ -14,6 +14,8 @@ import hashlib
 
 import numpy as np
 
+from shards.sampling.permutation import mix
+
 
 def order_hashes(
     source: str, relative: str, *, positions: np.ndarray, ordinals: np.ndarray, seed: int
@@ -64,8 +66,5 @@ def mix_bits(values: np.ndarray) -> np.ndarray:
     It is a bijection, so records of one file never share a hash.
     """
     for _ in range(2):
-        values = values + np.uint64(_GOLDEN)
-        values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        values = values ^ (values >> np.uint64(31))
+        values = mix(values + np.uint64(_GOLDEN))
     return values

@@ -51,7 +51,7 @@ def derive(keys: Words, numbers: ArrayLike) -> Words:
 
 
 def mix(words: Words) -> Words:
-    """Apply the finaliser of splitmix64, a bijection on 64 bits, to each word of an array."""
+    """Apply the finaliser of SplitMix64 (Steele, Lea, Flood, OOPSLA 2014), a bijection."""
     words = (words ^ (words >> np.uint64(30))) * _FACTORS[0]
     words = (words ^ (words >> np.uint64(27))) * _FACTORS[1]
     return words ^ (words >> np.uint64(31))
