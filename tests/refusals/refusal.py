@@ -72,7 +72,7 @@ def at_start(name: str, command: str, *, output: str = "out", **more: Any) -> Re
     return refused(name, command, may_write=(output,), **more)
 
 
-LISTED = r"^\d+ files?, [\d.]+ MB; [^|%]+"
+LISTED = r"^(?:1 file|(?!1 )\d+ files), [\d.]+ MB; [^|%]+"
 """The log line of a run that has listed its input: the input's size, and the reader."""
 
 
