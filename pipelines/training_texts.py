@@ -203,9 +203,9 @@ class TrainingTexts:
             held_out = [holdout < limit for holdout in kept["holdout"].to_pylist()]
             yield from zip(texts.to_pylist(), held_out, strict=True)
 
-    def _count(self, *verdicts: FilterResult) -> None:
-        for verdict in verdicts:
-            self._unused.update(verdict.reasons.to_pylist())
+    def _count(self, *results: FilterResult) -> None:
+        for result in results:
+            self._unused.update(result.reasons.to_pylist())
 
 
 def _counted(reasons: Mapping[str, int]) -> str:

@@ -201,24 +201,24 @@ def _files_of(pieces: Sequence[BatchPiece], counts: Sequence[int]) -> np.ndarray
     return np.repeat(by_record, counts)
 
 
-def add_raw_heads(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResult:
+def add_raw_heads(result: FilterResult, pieces: Sequence[BatchPiece]) -> FilterResult:
     """Return a result with the column RAW_HEAD, the first bytes of quarantined records.
 
     Args:
-        verdict: The result for some of the records; it is returned unchanged if no record is
+        result: The result for some of the records; it is returned unchanged if no record is
             quarantined.
         pieces: The records.
     """
-    reasons = verdict.reasons.to_pylist()
+    reasons = result.reasons.to_pylist()
     if QUARANTINE_REASONS.isdisjoint(reasons):
-        return verdict
+        return result
     by_place = {
         (piece.split.relative, item.offset, item.length): item
         for piece in pieces
         for item in piece.items
     }
     places = zip(
-        *(verdict.batch[name].to_pylist() for name in (PATH.name, "position", "length")),
+        *(result.batch[name].to_pylist() for name in (PATH.name, "position", "length")),
         strict=True,
     )
     raws = [
@@ -226,7 +226,7 @@ def add_raw_heads(verdict: FilterResult, pieces: Sequence[BatchPiece]) -> Filter
         for place, reason in zip(places, reasons, strict=True)
     ]
     return FilterResult(
-        verdict.batch.append_column(RAW_HEAD, pa.array(raws, RAW_HEAD.type)), verdict.reasons
+        result.batch.append_column(RAW_HEAD, pa.array(raws, RAW_HEAD.type)), result.reasons
     )
 
 

@@ -23,16 +23,16 @@ class InputCounts:
     """The approximate size, in bytes, of the records that cannot be read; the cut-off end of a file
     counts as no record."""
 
-    def add(self, pieces: Sequence[BatchPiece], verdicts: Iterable[FilterResult]) -> None:
+    def add(self, pieces: Sequence[BatchPiece], results: Iterable[FilterResult]) -> None:
         """Add records that --sample has chosen.
 
         Args:
             pieces: The records.
-            verdicts: The results for records that are left out.
+            results: The results for records that are left out.
         """
         for piece in pieces:
             self.bytes[piece.split.relative] += sum(item.size for item in piece.items)
-        rejected = {place for verdict in verdicts for place in _rejected(verdict)}
+        rejected = {place for result in results for place in _rejected(result)}
         if rejected:
             for piece in pieces:
                 path = piece.split.relative
@@ -44,12 +44,12 @@ class InputCounts:
         return {each.name: getattr(self, each.name)[path] for each in fields(self)}
 
 
-def _rejected(verdict: FilterResult) -> list[tuple[str, int]]:
+def _rejected(result: FilterResult) -> list[tuple[str, int]]:
     """Return the path and position of each record that cannot be read."""
-    reasons = verdict.reasons.to_pylist()
+    reasons = result.reasons.to_pylist()
     if _COUNTED.isdisjoint(reasons):
         return []
-    places = (verdict.batch[name].to_pylist() for name in (PATH.name, "position"))
+    places = (result.batch[name].to_pylist() for name in (PATH.name, "position"))
     return [
         (path, position)
         for path, position, reason in zip(*places, reasons, strict=True)

@@ -88,13 +88,13 @@ class SegmentBuilder:
 
         Quarantined rows are written to rejects/ if their batch has a column RAW_HEAD.
         """
-        for verdict in dropped:
-            if verdict.batch.num_rows:
-                self._hold(verdict.batch)
-                self._audit.append(self._audited(verdict.batch, verdict.reasons))
-                self._examples.add(verdict.batch, verdict.reasons)
-                self._keep_raws(verdict)
-            self._num_records += verdict.batch.num_rows
+        for result in dropped:
+            if result.batch.num_rows:
+                self._hold(result.batch)
+                self._audit.append(self._audited(result.batch, result.reasons))
+                self._examples.add(result.batch, result.reasons)
+                self._keep_raws(result)
+            self._num_records += result.batch.num_rows
         if kept.num_rows:
             self._hold(kept)
             self._examples.add(kept, pa.nulls(kept.num_rows, pa.string()))
@@ -114,12 +114,12 @@ class SegmentBuilder:
             sizes = [pc.sum(pc.binary_length(rows[name])).as_py() for name in ("prompt", "text")]
             self._held_bytes += sum(sizes)
 
-    def _keep_raws(self, verdict: FilterResult) -> None:
+    def _keep_raws(self, result: FilterResult) -> None:
         """Keep quarantined rows for rejects/, if the first bytes of their records are known."""
-        if RAW_HEAD.name not in verdict.batch.schema.names:
+        if RAW_HEAD.name not in result.batch.schema.names:
             return
-        rows = verdict.batch.select(["order", PATH.name, "position", "length", RAW_HEAD.name])
-        for row, reason in zip(rows.to_pylist(), verdict.reasons.to_pylist(), strict=True):
+        rows = result.batch.select(["order", PATH.name, "position", "length", RAW_HEAD.name])
+        for row, reason in zip(rows.to_pylist(), result.reasons.to_pylist(), strict=True):
             if reason in QUARANTINE_REASONS:
                 self.reject(row, reason=reason, raw=row[RAW_HEAD.name] or b"")
 

@@ -190,13 +190,13 @@ def _read_first(
     batcher = DocumentBatcher(corpus)
     is_read = False
     for split, item in _interleaved(corpus, files):
-        verdict = batcher.to_batch([BatchPiece(split, [item])])
-        reasons = verdict.reasons.to_pylist()
+        result = batcher.to_batch([BatchPiece(split, [item])])
+        reasons = result.reasons.to_pylist()
         if QUARANTINE_REASONS.issuperset(reasons):
             found.add(split.path, item, reasons[0] if reasons else "missing-field")
         else:
             is_read = True
-            wanted.add(split.path, item, verdict.batch)
+            wanted.add(split.path, item, result.batch)
         if is_read and not wanted.is_open:
             return True
         if found.records + wanted.records >= MAX_RECORDS:

@@ -351,9 +351,9 @@ class SplitProcessor:
             pieces = batcher.sample(group, amounts.unsampled)
             documents, rejected = split_result(batcher.to_batch(pieces))
             kept, dropped = apply_steps(documents, self._pipeline.steps, clock)
-            verdicts = [add_raw_heads(verdict, pieces) for verdict in (rejected, *dropped)]
-            amounts.add(pieces, verdicts)
-            yield kept, verdicts
+            results = [add_raw_heads(result, pieces) for result in (rejected, *dropped)]
+            amounts.add(pieces, results)
+            yield kept, results
 
     @staticmethod
     def _segments(
@@ -363,9 +363,9 @@ class SplitProcessor:
         clock: CpuClock,
     ) -> Iterator[Segment]:
         """Write batches as segments, and yield each segment."""
-        for kept, verdicts in batches:
+        for kept, results in batches:
             with clock.time("segment"):
-                builder.add(kept, verdicts)
+                builder.add(kept, results)
                 full = [builder.close(next(stems))] if builder.is_full else []
             yield from full
         if not builder.is_empty:

@@ -66,25 +66,25 @@ def increment_counter(name: str, number: int) -> None:
 
 
 def tagged_outputs(
-    kept: pa.RecordBatch, verdicts: Iterable[FilterResult], *, metrics: Collection[str] = ()
+    kept: pa.RecordBatch, results: Iterable[FilterResult], *, metrics: Collection[str] = ()
 ) -> Iterator[Any]:
     """Yield the kept rows, and the dropped and quarantined rows with tags, and count all rows.
 
     Args:
         kept: The rows that are kept.
-        verdicts: The other rows, each with a reason. If they have no column `raw`, quarantined rows
+        results: The other rows, each with a reason. If they have no column `raw`, quarantined rows
             get one with the first bytes of their texts.
         metrics: The columns that are metrics.
     """
     increment_counter("records kept", kept.num_rows)
-    for verdict in verdicts:
-        reasons = verdict.reasons.to_pylist()
+    for result in results:
+        reasons = result.reasons.to_pylist()
         for reason in sorted(set(reasons)):
             kind = QUARANTINED if reason in QUARANTINE_REASONS else DROPPED
             increment_counter(f"records {kind}", reasons.count(reason))
             increment_counter(f"records {kind} ({reason})", reasons.count(reason))
-        rows = _marked(verdict.batch, metrics)
-        rows = rows.append_column(REASON, verdict.reasons.cast(REASON.type))
+        rows = _marked(result.batch, metrics)
+        rows = rows.append_column(REASON, result.reasons.cast(REASON.type))
         bad = pa.array([reason in QUARANTINE_REASONS for reason in reasons], pa.bool_())
         rejected = rows.filter(bad)
         if RAW_HEAD.name in rows.schema.names:

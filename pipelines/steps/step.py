@@ -96,18 +96,18 @@ def apply_steps(
     dropped = []
     for step in steps:
         with clock.time(step.name):
-            batch, verdict = split_result(step(batch))
-        dropped.append(verdict)
+            batch, result = split_result(step(batch))
+        dropped.append(result)
     return batch, dropped
 
 
-def split_result(verdict: FilterResult) -> tuple[pa.RecordBatch, FilterResult]:
+def split_result(result: FilterResult) -> tuple[pa.RecordBatch, FilterResult]:
     """Return the rows that are kept, and the other rows with their reasons."""
-    if verdict.reasons.null_count == len(verdict.reasons):
-        return verdict.batch, FilterResult(verdict.batch.slice(0, 0), verdict.reasons.slice(0, 0))
-    dropped = pc.is_valid(verdict.reasons)
-    return verdict.batch.filter(pc.invert(dropped)), FilterResult(
-        verdict.batch.filter(dropped), verdict.reasons.filter(dropped)
+    if result.reasons.null_count == len(result.reasons):
+        return result.batch, FilterResult(result.batch.slice(0, 0), result.reasons.slice(0, 0))
+    dropped = pc.is_valid(result.reasons)
+    return result.batch.filter(pc.invert(dropped)), FilterResult(
+        result.batch.filter(dropped), result.reasons.filter(dropped)
     )
 
 

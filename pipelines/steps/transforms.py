@@ -108,7 +108,7 @@ class StepsDoFn(beam.DoFn):
                 f"{', '.join(batch.schema.names)}. ReadCorpus and FromRows make complete batches; "
                 "IdentifyLanguage adds the language, which JudgeQuality needs"
             )
-        kept, verdicts = apply_steps(batch, self._steps, self._clock)
+        kept, results = apply_steps(batch, self._steps, self._clock)
         names = kept.schema.names
         if len({*names}) < len(names):
             twice = next(name for name in names if names.count(name) > 1)
@@ -116,7 +116,7 @@ class StepsDoFn(beam.DoFn):
                 f"{self._steps[-1].name} adds a column {twice!r} to batches that already have one: "
                 "give each transform once, and rename fields of rows with this name"
             )
-        yield from tagged_outputs(kept, verdicts, metrics=self._metrics)
+        yield from tagged_outputs(kept, results, metrics=self._metrics)
 
 
 def _check_names(values: Sequence[Any], *, call: str, example: str) -> None:

@@ -151,18 +151,18 @@ class WriteSegments(beam.DoFn):
                 "dropped rows as dropped=[…], or rename the column"
             )
         if dropped:
-            kept, verdicts = self._nothing, [_verdict(rows)]
+            kept, results = self._nothing, [_verdict(rows)]
         else:
             steps = [self._fingerprint]
             if "tokens" in rows.schema.names:
                 _check_tokens(rows, self._context.tokenizer)
             else:
                 steps.insert(0, self._context.tokenize.loaded())
-            kept, verdicts = apply_steps(_whole(rows), steps, self._clock)
+            kept, results = apply_steps(_whole(rows), steps, self._clock)
         key = window, source, _columns(kept.schema)
         if key not in self._open:
             self._open[key] = _Open(self._context)
-        self._open[key].add(kept, verdicts)
+        self._open[key].add(kept, results)
         if self._open[key].builder.is_full:
             self._close(key)
         elif len(self._open) > MAX_OPEN:
@@ -204,11 +204,11 @@ class _Open:
         )
         self.digest = 0
 
-    def add(self, kept: pa.RecordBatch, verdicts: Sequence[FilterResult]) -> None:
-        """Add kept rows, and rows with the verdicts of steps."""
-        for one in (FilterResult(kept, no_reasons(kept)), *verdicts):
+    def add(self, kept: pa.RecordBatch, results: Sequence[FilterResult]) -> None:
+        """Add kept rows, and the results of steps for the other rows."""
+        for one in (FilterResult(kept, no_reasons(kept)), *results):
             self.digest += _digest(one.batch, one.reasons)
-        self.builder.add(kept, verdicts)
+        self.builder.add(kept, results)
 
 
 def _digest(rows: pa.RecordBatch, reasons: pa.Array) -> int:
