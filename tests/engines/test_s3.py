@@ -113,9 +113,8 @@ def test_a_missing_bucket_or_path_is_reported(url: str, message: str) -> None:
 
 @pytest.mark.usefixtures("s3")
 def test_the_error_for_a_folder_without_matches_lists_its_files() -> None:
-    with pytest.raises(
-        UserError, match=r"No file in s3://corpora/web matches '\*.zst'; it holds 2026/part-10.json"
-    ):
+    message = r"No file in s3://corpora/web matches '\*.zst'; it contains 2026/part-10.json"
+    with pytest.raises(UserError, match=message):
         match("s3://corpora/web", "*.zst")
 
 
